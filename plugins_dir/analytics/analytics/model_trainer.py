@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from localcdap.api.app import JobContext
-from localcdap.plugin_lib.spark.columns import get_column, quote_name
+from localcdap.plugin_lib.spark.columns import quote_name
 
-from .algorithms import REGRESSION, create_estimator, find_algorithm
+from .algorithms import LAYERS, REGRESSION, create_estimator, fill_layers, find_algorithm
 from .evaluation import evaluate_classes, evaluate_numbers, weigh_features
-from .features import FEATURES, NUMERIC_PREDICTION, PREDICTION, FeatureColumns
+from .features import FEATURES, NUMERIC_PREDICTION, PREDICTION, FeatureColumns, index_outcome
 from .mlflow_folder import write_mlflow_folder
 from .model import DataSplitStats, Experiment, Model
 from .places import FEATUREGEN, MLFLOW, MODEL, TARGET_INDICES
@@ -19,8 +19,6 @@ from .warnings import find_warnings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_LAYERS: Final = "layers"
 
 
 def train_model(
@@ -64,7 +62,7 @@ class _Training:
         generator = self._columns.fit(train, self._model.handle_invalid)
         train, test = generator.transform(train), generator.transform(test)
         if self._is_class:
-            train, test = self._index_outcome(train, test)
+            self._indexer, train, test = index_outcome(self._outcome, self._label, train, test)
         self._context.report("training", 0.2)
         estimator = create_estimator(
             str(self._model.algorithm),
@@ -103,30 +101,16 @@ class _Training:
         data = self._context.spark.read.parquet(str(path))
         return data.na.drop(subset=[quote_name(self._outcome)])
 
-    def _index_outcome(self, train: DataFrame, test: DataFrame) -> tuple[DataFrame, DataFrame]:
-        """Number the classes, the most frequent first; test records of other classes are left out."""
-        from pyspark.ml.feature import StringIndexer
-
-        text = f"_c_{self._outcome}"
-        value = get_column(self._outcome).cast("string")
-        train, test = train.withColumn(text, value), test.withColumn(text, value)
-        indexer = StringIndexer(inputCol=text, outputCol=self._label, handleInvalid="skip")
-        self._indexer = indexer.fit(train)
-        return self._indexer.transform(train), self._indexer.transform(test)
-
     def _get_hyperparameters(self) -> dict[str, str]:
         """Return the hyperparameters; layers that were not given get the sizes that the data has."""
+        labels = self._indexer.labels if self._indexer is not None else []
         given = dict(self._model.hyperparameters)
-        default = {
-            each.name: each.default_val
-            for each in getattr(find_algorithm(str(self._model.algorithm)), "hyperparameters", [])
-        }
-        if _LAYERS in given and given[_LAYERS] == default[_LAYERS] and self._indexer is not None:
-            inside = given[_LAYERS].split(",")[1:-1]
-            ends = len(self._columns.vector), max(2, len(self._indexer.labels))
-            given[_LAYERS] = ",".join([str(ends[0]), *inside, str(ends[1])])
-            self._context.logger.info("The layers are %s, as the data needs.", given[_LAYERS])
-        return given
+        filled = fill_layers(
+            str(self._model.algorithm), given, len(self._columns.vector), len(labels)
+        )
+        if filled != given:
+            self._context.logger.info("The layers are %s, as the data needs.", filled[LAYERS])
+        return filled
 
     def _evaluate(self, predictions: DataFrame) -> tuple[Any, dict[str, Any]]:
         if self._is_regression:
