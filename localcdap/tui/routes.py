@@ -133,6 +133,20 @@ class PrepStageTarget:
     take: Callable[[str, str | None], object]
 
 
+@dataclass(frozen=True)
+class ExperimentTarget:
+    """Data for a new experiment, in the analytics area: a file, or a table of the current namespace.
+
+    :param directives: the recipe that prepares the data.
+    :param options: how a file is read: names and values of a ``PrepSource``.
+    """
+
+    path: str = ""
+    table: str = ""
+    directives: Sequence[str] = ()
+    options: Sequence[tuple[str, Any]] = ()
+
+
 NavigationTarget = (
     PipelineFileTarget
     | DraftTarget
@@ -146,6 +160,7 @@ NavigationTarget = (
     | LineageTarget
     | PrepTarget
     | PrepStageTarget
+    | ExperimentTarget
 )
 
 
@@ -162,5 +177,7 @@ def find_area(target: NavigationTarget) -> str:
             return "lineage"
         case PrepTarget() | PrepStageTarget():
             return "prep"
+        case ExperimentTarget():
+            return "analytics"
         case _:
             return "studio"

@@ -187,7 +187,7 @@ class _Sample:
     def weigh(self, model: Any) -> dict[str, float]:
         """Return how much each column counts, in sum 1; empty for a model that does not say so."""
         last = model[-1] if hasattr(model, "steps") else model
-        weights = getattr(last, "feature_importances_", None)
+        weights: Any = getattr(last, "feature_importances_", None)
         if weights is None and getattr(last, "coef_", None) is not None:
             weights = self._np.abs(self._np.atleast_2d(last.coef_)).sum(axis=0)
         total = 0.0 if weights is None else float(self._np.sum(weights))

@@ -70,9 +70,8 @@ def _make_source(experiment: Experiment, schema: Schema, *, is_text: bool) -> di
             table["schema"] = json.dumps(schema.to_json())
         return _make_stage("read", "batchsource", "Table", table)
     if given:
-        properties = {**given, "path": path, "referenceName": "experiment"}
-        if not is_text:
-            properties["schema"] = json.dumps(schema.to_json())
+        schema_text = json.dumps(schema.to_json())
+        properties = {"schema": schema_text, **given, "path": path, "referenceName": "experiment"}
         return _make_stage("read", "batchsource", "File", properties)
     format = "text" if is_text else _FORMATS.get(path.rpartition(".")[2].lower(), "text")
     properties = {"path": path, "referenceName": "experiment", "format": format}

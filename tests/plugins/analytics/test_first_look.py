@@ -6,6 +6,7 @@ import builtins
 import random
 import sys
 
+import msgspec
 import pytest
 
 from tests.plugins.analytics.test_experiments import load
@@ -204,7 +205,7 @@ def test_the_combinations_of_a_search():
     ]
     for more, text in wrong:
         with pytest.raises(search.BadRequestError, match="(?s).*") as caught:
-            search.SearchRequest(**{"algorithm": "decision.tree.classifier", **more}).check(
+            msgspec.structs.replace(search.SearchRequest("decision.tree.classifier"), **more).check(
                 experiment
             )
         assert text in str(caught.value), more

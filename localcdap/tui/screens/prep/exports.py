@@ -111,7 +111,7 @@ def build_stage_text(request: PrepRequest, after: PrepView) -> str:
 def _build_branch(
     request: PrepRequest, before: PrepView, after: PrepView, suffix: str
 ) -> list[dict[str, Any]]:
-    plugin, type, properties = _build_source(request, before)
+    plugin, type, properties = build_source(request, before)
     source = _build_stage(f"Source{suffix}", plugin, type, properties, json.dumps(before.schema))
     return [source, _build_wrangler(request, after, f"Wrangler{suffix}")]
 
@@ -157,7 +157,11 @@ def _write_pipeline(
     return json.dumps({"name": name, "artifact": artifact, "config": config}, indent=2)
 
 
-def _build_source(request: PrepRequest, before: PrepView) -> tuple[str, str, dict[str, Any]]:
+def build_source(request: PrepRequest, before: PrepView) -> tuple[str, str, dict[str, Any]]:
+    """Return plugin, type and properties of the stage that reads the data of a request.
+
+    :param before: the rows of the sample as they come.
+    """
     given = request.source
     if not given.path:
         properties = {"name": given.table, "schema": json.dumps(before.schema)}
