@@ -128,7 +128,7 @@ class ExperimentKeys(ExperimentScreen):
             name = f"{name}_{outcome}"
         others = [each.name for each in data.columns if each.name != outcome]
         fields = [
-            FormField("name", "name", name, detail="An experiment of this name would be replaced."),
+            FormField("name", "name", name),
             FormField("description", "description"),
             *_list_split_fields(self.splitters, others, ()),
         ]
@@ -139,9 +139,18 @@ class ExperimentKeys(ExperimentScreen):
             fields,
             verb="Create",
             note=note,
-            check=lambda values: _check_experiment(values, data, outcome, self.splitters),
+            check=lambda values: self._check_experiment(values, data, outcome),
         )
         return await self.app.push_screen_wait(dialog)
+
+    def _check_experiment(
+        self, values: dict[str, str], data: DataDescription, outcome: str
+    ) -> str | None:
+        if not values.get("name"):
+            return "Give the experiment a name."
+        if values["name"] in self.experiments:
+            return f"There is an experiment {values['name']} already."
+        return _check_split(values, data, outcome, self.splitters)
 
     def _put_experiment(self, data: DataDescription, outcome: str, values: dict[str, str]) -> None:
         name, namespace = values["name"], self.studio.namespace
@@ -347,14 +356,6 @@ def _make_split(
         "directives": data.directives,
         "schema": data.make_schema(_list_left_out(values)),
     }
-
-
-def _check_experiment(
-    values: dict[str, str], data: DataDescription, outcome: str, splitters: Sequence[Splitter]
-) -> str | None:
-    if not values.get("name"):
-        return "Give the experiment a name."
-    return _check_split(values, data, outcome, splitters)
 
 
 def _check_split(

@@ -337,7 +337,7 @@ class ExperimentScreen(AreaScreen):
     # -- jobs -----------------------------------------------------------------------------------
 
     def _watch_jobs(self, cdap: Cdap) -> Iterator[list[JobDetail] | None]:
-        """Yield the jobs of the namespace whenever they have changed, or an entry waits for the end of one."""
+        """Yield the jobs of the namespace when they have changed, or an entry waits for the end of one."""
         last: list[JobDetail] | None = None
         while True:
             namespace = self._namespace
@@ -348,7 +348,7 @@ class ExperimentScreen(AreaScreen):
             time.sleep(_POLL_S)
 
     def _waits_for_end(self) -> bool:
-        """Return whether something is said to be busy whose job has ended, which is noted some moments later."""
+        """Return whether something is said to be busy whose job has ended: that is noted moments later."""
         contents = self.contents
         if contents is None:
             return False

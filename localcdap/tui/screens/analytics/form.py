@@ -1,4 +1,4 @@
-"""A dialog with a form of short values, whose defaults are greyed: experiments, splits, trainings, searches."""
+"""A dialog with a form of short values, whose defaults are greyed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ class FormDialog(DialogScreen[dict[str, str]]):
     FormDialog {
         align: center middle;
         background: $background 60%;
-        & > #form { width: 104; max-width: 98%; height: auto; max-height: 94%; padding: 1 2; background: $surface; }
+        & > #form {
+            width: 104; max-width: 98%; height: auto; max-height: 94%; padding: 1 2; background: $surface;
+        }
         & #form-title { text-style: bold; height: auto; margin-bottom: 1; }
         & #form-note { color: $foreground 60%; height: auto; }
         & #form-rows { height: auto; max-height: 22; scrollbar-size-vertical: 1; }

@@ -13,7 +13,7 @@ _BAR = 24
 
 
 def format_progress(job: JobDetail) -> str:
-    """Return the state of a job that has not ended in a few words: its place in the queue, or what it does."""
+    """Return the state of a job that has not ended: its place in the queue, or what it does."""
     if job.position:
         return f"waits, {job.position} in the queue"
     if job.status == "PENDING":

@@ -79,7 +79,7 @@ class ModelKeys(ExperimentKeys):
         return any(each.id == id and each.status == "Complete" for each in splits)
 
     def _find_split(self) -> Split | None:
-        """Return the split that is highlighted or used by what is highlighted, else the newest complete one."""
+        """Return the split of what is highlighted, else the newest complete one."""
         splits = self.contents.splits if self.contents is not None else []
         complete = [each for each in splits if each.status == "Complete"]
         wanted = None

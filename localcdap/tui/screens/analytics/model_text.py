@@ -222,7 +222,7 @@ def _draw_parameters(given: Mapping[str, str], algorithm: Algorithm | None) -> C
 def _draw_features(model: Model) -> Content:
     if not model.features:
         return Content("")
-    words = {each: " (category)" for each in model.categorical_features}
+    words = dict.fromkeys(model.categorical_features, " (category)")
     shown = ", ".join(
         f"{sanitize_for_terminal(each, single_line=True)}{words.get(each, '')}"
         for each in model.features

@@ -33,14 +33,11 @@ def draw_experiment(experiment: Experiment, counts: tuple[int, int, int]) -> Con
     :param counts: of splits, models and searches.
     """
     splits, models, searches = counts
+    searched = f"{searches:,} {'search' if searches == 1 else 'searches'}"
     lines = [
         ("predicts", f"{experiment.outcome} ({experiment.outcome_type.lower()})"),
         ("from", experiment.srcpath),
-        (
-            "has",
-            f"{plural(models, 'model')}, {plural(splits, 'split')}, "
-            f"{searches:,} {'search' if searches == 1 else 'searches'}",
-        ),
+        ("has", f"{plural(models, 'model')}, {plural(splits, 'split')}, {searched}"),
     ]
     facts = Content("\n").join(
         Content.assemble((f"{name:9} ", MUTED), sanitize_for_terminal(value, single_line=True))

@@ -113,7 +113,7 @@ def _make_kept_field(handle_invalid: str) -> FormField:
         "" if handle_invalid == _SKIP else handle_invalid,
         _SKIP,
         f"{_SKIP}, {_KEEP}",
-        "Records with a category that the training data does not have: left out, or kept as one of their own.",
+        "Records with a category that the training data does not have: left out, or kept.",
         (_SKIP, _KEEP),
     )
 

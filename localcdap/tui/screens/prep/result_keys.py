@@ -14,7 +14,7 @@ from localcdap.atomic_files import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.tui.dialogs.lines import LinesDialog
-from localcdap.tui.routes import DocumentTarget
+from localcdap.tui.routes import DocumentTarget, ExperimentTarget
 from localcdap.tui.screens.prep.all_rows import AllRowsDialog
 from localcdap.tui.screens.prep.answers import PrepView
 from localcdap.tui.screens.prep.exports import build_pipeline, build_stage_text, write_test
@@ -34,11 +34,14 @@ class ResultKeys(RecipeScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "export", "use the recipe", id="prep.export"),
         Binding("R", "count", "run on all rows", id="prep.count", show=False),
+        Binding("M", "experiment", "experiment", id="prep.experiment", show=False),
     ]
 
     def explain_disabled(self, action: str) -> str | None:
-        if action in ("export", "count") and self.view is None:
+        if action in ("export", "count", "experiment") and self.view is None:
             return "no data are open; o opens a file, t a table"
+        if action == "experiment" and self.source is not None and self.source.stage is not None:
+            return "the records of a stage are no data of their own; open a file or a table"
         if action == "count" and self._explain_no_file() is not None:
             return self._explain_no_file()
         return super().explain_disabled(action)
@@ -62,6 +65,7 @@ class ResultKeys(RecipeScreen):
             Choice("Save it as a file of directives", "save"),
             Choice("Save it as a test, with a pipeline", "test", reason=no_source),
             Choice("Show what of it Spark runs itself", "explain", reason=no_source),
+            Choice("Make an experiment of Analytics with it", "experiment", reason=no_source),
             Choice("Copy it as a stage, which p pastes into a pipeline", "stage"),
             Choice("Copy it as text", "copy"),
         ]
@@ -81,6 +85,8 @@ class ResultKeys(RecipeScreen):
                 self.run_on_all(None)
             case "explain":
                 self._explain()
+            case "experiment":
+                self.action_experiment()
             case "stage":
                 request = self._request_all()
                 self.call(
@@ -143,6 +149,15 @@ class ResultKeys(RecipeScreen):
         )
         if chosen is not None:
             self._open_pipeline(chosen)
+
+    def action_experiment(self) -> None:
+        """Make an experiment of Analytics of the data and the recipe."""
+        source = self.source
+        assert source is not None
+        names = ("format", "delimiter", "header", "encoding", "sheet")
+        options = [(name, getattr(source, name)) for name in names]
+        target = ExperimentTarget(source.path, source.table, self.recipe.directives, options)
+        self.studio.navigate(target)
 
     def action_count(self) -> None:
         """Run the recipe on all rows, and say what the sample did not show of them."""
