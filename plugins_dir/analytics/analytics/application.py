@@ -24,7 +24,7 @@ from localcdap.api.app import (
 )
 
 from .algorithms import ALGORITHMS, Algorithm, find_algorithm
-from .first_look import Look, LookRequest, take_look
+from .first_look import Look, LookLibrary, LookRequest, take_look
 from .jobs import SearchParameters, SplitData, TrainModel
 from .manager import ModelManager
 from .model import (
@@ -42,6 +42,7 @@ from .model import (
     TrainModelRequest,
 )
 from .search_model import SearchRequest
+from .sklearn_models import load_library
 from .splitters import RANDOM, SPLITTERS, Splitter, find_splitter
 from .store import EXPERIMENTS, MODELS, SPLITS, ExperimentStore
 
@@ -91,6 +92,11 @@ class ModelManagerService(SystemService):
         if found is None:
             raise NotFoundError(f"Algorithm {id} not found.")
         return found
+
+    @get(_CONTEXT + "/looks", operation="Preparing first looks")
+    def prepare_looks(self, context: NamespaceSummary) -> LookLibrary:
+        """Return what first looks are taken with, and load it; an error says how to install it."""
+        return LookLibrary(load_library())
 
     @post(_CONTEXT + "/looks", operation="Taking a first look")
     def take_look(self, context: NamespaceSummary, body: LookRequest | None = None) -> Look:

@@ -22,7 +22,7 @@ from .evaluation import SCORES, describe_scores, make_residual_bins, weigh_class
 from .features import FeatureColumns
 from .model import SKIP, Experiment, Metrics, check_outcome
 from .search_model import check_kind
-from .sklearn_models import create_model, get_version
+from .sklearn_models import create_model, load_library
 
 _MOST_RECORDS: Final = 20_000
 _PERCENT: Final = 25
@@ -49,6 +49,12 @@ class LookRequest(msgspec.Struct, rename="camel", kw_only=True):
         return Experiment(srcpath="", outcome=self.outcome, outcome_type=self.outcome_type)
 
 
+class LookLibrary(msgspec.Struct):
+    """What first looks are taken with."""
+
+    by: str
+
+
 class Look(msgspec.Struct, rename="camel", kw_only=True):
     """What a first look has found, as the report of a model says it."""
 
@@ -69,7 +75,7 @@ def take_look(request: LookRequest) -> Look:
     begin = time.monotonic()
     check_outcome(request.experiment, request.schema)
     check_kind(request.algorithm, request.experiment)
-    version = get_version()
+    library = load_library()
     data = _Sample(request)
     values = fill_hyperparameters(request.algorithm, request.hyperparameters)
     model = create_model(request.algorithm, values)
@@ -80,7 +86,7 @@ def take_look(request: LookRequest) -> Look:
         raise BadRequestError(f"scikit-learn cannot learn from the sample: {error}") from None
     report["importance"] = data.weigh(model)
     return Look(
-        by=f"scikit-learn {version}",
+        by=library,
         metrics=metrics,
         report=report,
         rows=data.rows,

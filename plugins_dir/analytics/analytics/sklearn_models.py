@@ -15,20 +15,24 @@ _MISSING: Final = (
     "A first look needs scikit-learn, which is not installed; training on Spark does not."
 )
 _INSTALL: Final = "Install it: pip install 'localcdap[sklearn]'"
+_MODULES: Final = ("ensemble", "linear_model", "naive_bayes", "neural_network", "pipeline", "tree")
 _SEED: Final = 1
 _FRACTIONS: Final = {"onethird": 1 / 3, "all": 1.0, "n": 1.0}
 
 
-def get_version() -> str:
-    """Return the version of scikit-learn.
+def load_library() -> str:
+    """Import what the models need, which takes about a second the first time; return name and version.
 
-    :raises BadRequestError: when it is not installed, with the command that installs it.
+    :raises BadRequestError: when scikit-learn is not installed, with the command that installs it.
     """
     try:
         import sklearn
+
+        for each in _MODULES:
+            importlib.import_module(f"sklearn.{each}")
     except ImportError:
         raise BadRequestError(_MISSING, _INSTALL) from None
-    return str(sklearn.__version__)
+    return f"scikit-learn {sklearn.__version__}"
 
 
 def create_model(id: str, hyperparameters: Mapping[str, str]) -> Any:

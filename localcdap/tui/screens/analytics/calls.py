@@ -109,6 +109,10 @@ class AnalyticsCalls:
         path = f"experiments/{_quote(experiment)}/splits/{split}/search"
         return str(self._send("POST", path, body)["id"])
 
+    def prepare_looks(self) -> None:
+        """Have the application load what first looks need."""
+        self._get("looks")
+
     def take_look(self, body: dict[str, Any]) -> Look:
         return convert(self._send("POST", "looks", body), Look)
 

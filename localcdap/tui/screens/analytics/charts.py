@@ -17,6 +17,7 @@ _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
 _MOST_CLASSES: Final = 12
 _CELL: Final = 7
+_WIDEST_NAME: Final = 12
 _BRAILLE: Final = 0x2800
 _DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """The bit of each dot of a Braille character, by row and column."""
@@ -69,10 +70,12 @@ def draw_confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> Co
     """
     shown = min(len(labels), len(counts), _MOST_CLASSES)
     width = min(16, max((cell_len(each) for each in labels[:shown]), default=0) + 1)
-    cell = max(_CELL, *(len(f"{c:,}") + 2 for row in counts for c in row)) if counts else _CELL
-    head = "".join(fit_name(each, cell - 1).rjust(cell) for each in labels[:shown])
-    corner = "is ╲ predicted"[: max(width, 4)].ljust(width)
-    lines = [Content.styled(f"{corner}{head}  recall", MUTED)]
+    longest = max((cell_len(each) for each in labels[:shown]), default=0)
+    numbers = max((len(f"{count:,}") for row in counts for count in row), default=0)
+    cell = max(_CELL, numbers + 2, min(_WIDEST_NAME, longest) + 2)
+    head = "".join(fit_name(each, min(cell - 1, longest)).rjust(cell) for each in labels[:shown])
+    above = Content.styled(f"{'':{width}}{'predicted':>{cell}}", MUTED)
+    lines = [above, Content.styled(f"{'is':{width}}{head}  recall", MUTED)]
     for place in range(shown):
         row = counts[place]
         total = sum(row)

@@ -42,6 +42,7 @@ _NO_EXPERIMENT: Final = (
     "No experiments.\n\nn makes one from a file or a table, M in the data area (5) or the prep area (;) from "
     "what is open there."
 )
+_NO_ENTRY: Final = "Nothing yet. s makes a split."
 _LOG_LINES: Final = 500
 Jobs = Mapping[str, JobDetail]
 
@@ -84,7 +85,7 @@ class ExperimentScreen(AreaScreen):
         with Horizontal(id="analytics-body"):
             with Vertical(id="analytics-left"):
                 yield FilteredList(id="analytics-experiments", empty=_NO_EXPERIMENT)
-                yield FilteredList(id="analytics-entries", empty="Nothing yet. s makes a split.")
+                yield FilteredList(id="analytics-entries", empty=_NO_ENTRY, can_filter=False)
             with VerticalScroll(id="analytics-detail"):
                 yield Static(id="analytics-text")
 
@@ -199,8 +200,7 @@ class ExperimentScreen(AreaScreen):
     def _fill_entries(self) -> None:
         if self.contents is not None:
             entries = build_entries(self.contents, self.metric, self.jobs, self.algorithms)
-            empty = "Nothing yet. s makes a split."
-            self.query_one(self.INSIDE, FilteredList).set_entries(entries, empty=empty)
+            self.query_one(self.INSIDE, FilteredList).set_entries(entries, empty=_NO_ENTRY)
 
     @property
     def entry(self) -> tuple[str, str] | None:

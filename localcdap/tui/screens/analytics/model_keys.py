@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -50,6 +51,11 @@ class ModelKeys(ExperimentKeys):
         Binding("plus", "threshold(1)", "higher threshold", id="analytics.higher", show=False),
         Binding("equals_sign", "best", "best threshold", id="analytics.best", show=False),
     ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sampled: tuple[Experiment, DataDescription] | None = None
+        """The experiment whose sample was read last, with it."""
 
     def explain_disabled(self, action: str) -> str | None:
         model = self.model
@@ -186,16 +192,14 @@ class ModelKeys(ExperimentKeys):
         experiment = self.experiment
         assert experiment is not None
         start = self.look[1].id if self.look is not None else None
+        namespace = self.studio.namespace
+        # The sample and the library are read while the user chooses.
+        sample = asyncio.ensure_future(self._read_sample(experiment))
         algorithm = await self._choose_algorithm("A first look at a sample, without Spark", start)
-        if algorithm is None:
+        data = None if algorithm is None else await sample
+        if algorithm is None or data is None:
             return
-        data = await self.describe(experiment)
-        if data is None:
-            return
-        body, namespace = (
-            _make_look(experiment, algorithm, data, self._find_split()),
-            self.studio.namespace,
-        )
+        body = _make_look(experiment, algorithm, data, self._find_split())
         try:
             found = await self.call_and_wait(
                 lambda cdap: AnalyticsCalls(cdap, namespace).take_look(body)
@@ -205,6 +209,26 @@ class ModelKeys(ExperimentKeys):
             return
         if self.experiment == experiment:
             self._show_look(found, algorithm, experiment)
+
+    async def _read_sample(self, experiment: Experiment) -> DataDescription | None:
+        """Return the sample of an experiment, which is kept; None after an error, which is shown."""
+        namespace = self.studio.namespace
+        ready = asyncio.ensure_future(
+            self.call_and_wait(lambda cdap: AnalyticsCalls(cdap, namespace).prepare_looks())
+        )
+        if self._sampled is None or self._sampled[0] != experiment:
+            data = await self.describe(experiment)
+            self._sampled = None if data is None else (experiment, data)
+        try:
+            await ready
+        except LocalcdapError as error:
+            self.studio.report_error(error)
+            return None
+        return None if self._sampled is None else self._sampled[1]
+
+    def action_reload(self) -> None:
+        self._sampled = None
+        super().action_reload()
 
     def _show_look(self, look: Look, algorithm: Algorithm, experiment: Experiment) -> None:
         self.log_lines = self.compared = None
