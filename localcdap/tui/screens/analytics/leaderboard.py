@@ -18,12 +18,14 @@ from localcdap.tui.screens.analytics.answers import (
     Split,
 )
 from localcdap.tui.screens.analytics.calls import Contents
-from localcdap.tui.screens.analytics.charts import format_metric
+from localcdap.tui.screens.analytics.charts import fit_name, format_metric
 from localcdap.tui.screens.analytics.job_text import format_progress
 
 MODELS: Final = "models"
 SPLITS: Final = "splits"
 SEARCHES: Final = "searches"
+_KIND: Final = 18
+"""The most cells for an algorithm beside the metric."""
 
 
 def order_models(models: Sequence[Model], metric: str) -> list[Model]:
@@ -66,7 +68,10 @@ def _build_model(
     algorithm = algorithms.get(model.algorithm or "")
     kind = algorithm.label if algorithm is not None else model.algorithm or ""
     value = model.evaluation_metrics.get(metric)
-    hint = f"{kind}  {format_metric(value):>7}" if value is not None else model.status.lower()
+    hint = model.status.lower()
+    if value is not None:
+        is_named = kind.lower() in model.name.lower()
+        hint = f"{'' if is_named else fit_name(kind, _KIND).rstrip()}  {format_metric(value):>7}"
     if model.status in BUSY:
         hint = _get_progress(jobs, model.job) or hint
     mark = "★" if model.status == "Deployed" else _get_mark(model.status)

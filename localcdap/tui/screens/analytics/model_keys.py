@@ -120,7 +120,7 @@ class ModelKeys(ExperimentKeys):
         if search is not None and result is not None:
             algorithm: Algorithm | None = self.algorithms.get(result.algorithm)
             given = result.candidates[0].hyperparameters
-            kept = str(search.arguments["request"]["handle_invalid"])
+            kept = str(search.arguments["request"]["handleInvalid"])
         else:
             look = self.look
             kept = "skip"

@@ -103,7 +103,8 @@ def _draw_state(model: Model) -> Content:
     words = model.status.lower()
     if model.is_trained:
         took = format_duration(model.trainingtime, model.trainedtime)
-        words += f", trained {format_age(model.trainedtime)} in {took}"
+        deployed = "deployed, " if model.status == "Deployed" else ""
+        words = f"{deployed}trained {format_age(model.trainedtime)} in {took}"
     return Content.styled(words, MUTED)
 
 
