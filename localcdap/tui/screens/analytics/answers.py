@@ -214,7 +214,7 @@ class Look(msgspec.Struct, kw_only=True):
     seconds: float
 
 
-class Candidate(msgspec.Struct):
+class SearchCandidate(msgspec.Struct):
     """A combination of a search: the parameters that vary, and the mean of each metric over the folds."""
 
     hyperparameters: dict[str, str]
@@ -223,11 +223,11 @@ class Candidate(msgspec.Struct):
     error: str | None = None
 
 
-class SearchResult(msgspec.Struct):
+class FoundParameters(msgspec.Struct):
     """:param candidates: the best first. :param combinations: of the whole grid."""
 
     algorithm: str
     metric: str
     folds: int
     combinations: int
-    candidates: list[Candidate]
+    candidates: list[SearchCandidate]

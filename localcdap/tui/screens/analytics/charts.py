@@ -73,7 +73,9 @@ def draw_confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> Co
     longest = max((cell_len(each) for each in labels[:shown]), default=0)
     numbers = max((len(f"{count:,}") for row in counts for count in row), default=0)
     cell = max(_CELL, numbers + 2, min(_WIDEST_NAME, longest) + 2)
-    head = "".join(fit_name(each, min(cell - 1, longest)).rjust(cell) for each in labels[:shown])
+    head = "".join(
+        fit_name(each, cell - 2).rstrip().rjust(cell - 1) + " " for each in labels[:shown]
+    )
     above = Content.styled(f"{'':{width}}{'predicted':>{cell}}", MUTED)
     lines = [above, Content.styled(f"{'is':{width}}{head}  recall", MUTED)]
     for place in range(shown):

@@ -37,7 +37,7 @@ class ExperimentKeys(ExperimentScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "new", "new experiment", id="analytics.new"),
         Binding("s", "split", "split", id="analytics.split"),
-        Binding("l", "log", "log", id="analytics.log", show=False),
+        Binding("L", "log", "log", id="analytics.log", show=False),
         Binding("X", "stop", "stop", id="analytics.stop"),
         Binding("delete", "delete", "delete", id="analytics.delete", show=False),
         Binding("escape", "leave", "back", id="analytics.leave", show=False),
@@ -304,7 +304,7 @@ def _list_split_fields(
             ", ".join(left_out),
             default="none",
             hint="with commas between them",
-            detail="Columns that are no features, such as ids, or what is known only after the outcome.",
+            detail="Columns that should not be features: ids, or what is known only after the outcome.",
         ),
         FormField(
             _SPLIT_TYPE,

@@ -22,10 +22,10 @@ from localcdap.tui.screens.analytics.answers import (
     BUSY,
     Algorithm,
     Experiment,
+    FoundParameters,
     Look,
     Model,
     Report,
-    SearchResult,
     Split,
     Splitter,
 )
@@ -331,7 +331,7 @@ class ExperimentScreen(AreaScreen):
             )
             for each in lines[-_LOG_LINES:]
         ]
-        head = Content.styled("log; l shows the details again", "$foreground 60% italic")
+        head = Content.styled("log; L shows the details again", "$foreground 60% italic")
         return join_parts(head, Content("\n").join(shown) if shown else "No lines yet.")
 
     # -- jobs -----------------------------------------------------------------------------------
@@ -398,6 +398,6 @@ class ExperimentScreen(AreaScreen):
         )
 
 
-def read_result(job: JobDetail) -> SearchResult | None:
+def read_result(job: JobDetail) -> FoundParameters | None:
     """Return what a search has found; None before its end, or when it has failed."""
-    return convert(job.result, SearchResult) if job.result is not None else None
+    return convert(job.result, FoundParameters) if job.result is not None else None

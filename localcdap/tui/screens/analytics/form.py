@@ -73,11 +73,12 @@ class FormDialog(DialogScreen[dict[str, str]]):
         & #form-note { color: $foreground 60%; height: auto; }
         & #form-rows { height: auto; max-height: 22; scrollbar-size-vertical: 1; }
         & .row { height: 1; }
-        & .row > .label { width: 26; text-wrap: nowrap; text-overflow: ellipsis; }
+        & .row > .label { width: 24; text-wrap: nowrap; text-overflow: ellipsis; }
         & .row > Input { width: 1fr; border: none; height: 1; padding: 0 1; background: $panel; }
         & .row > Input:focus { background: $primary 25%; }
         & .row > .hint {
-            width: 30; padding: 0 0 0 1; color: $foreground 60%; text-wrap: nowrap; text-overflow: ellipsis;
+            width: 40%; max-width: 34; padding: 0 0 0 1; color: $foreground 60%;
+            text-wrap: nowrap; text-overflow: ellipsis;
         }
         & #form-detail { color: $foreground 60%; height: 2; margin-top: 1; }
         & #form-problem { color: $text-error; height: auto; }

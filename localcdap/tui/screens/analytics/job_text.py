@@ -41,7 +41,7 @@ def draw_progress(job: JobDetail) -> Content:
             )
         )
     lines.append(
-        Content.styled("It goes on when the studio is closed. l shows its log, X stops it.", MUTED)
+        Content.styled("It goes on when the studio is closed. L shows its log, X stops it.", MUTED)
     )
     return Content("\n").join(lines)
 

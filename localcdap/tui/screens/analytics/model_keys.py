@@ -14,7 +14,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.atomic_files import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.tui.routes import DocumentTarget
-from localcdap.tui.screens.analytics import training
+from localcdap.tui.screens.analytics import training_forms as forms
 from localcdap.tui.screens.analytics.answers import Algorithm, Experiment, Look, Split
 from localcdap.tui.screens.analytics.calls import AnalyticsCalls
 from localcdap.tui.screens.analytics.experiment_keys import ExperimentKeys, get_search
@@ -102,7 +102,7 @@ class ModelKeys(ExperimentKeys):
     async def _choose_algorithm(self, title: str, start: str | None = None) -> Algorithm | None:
         experiment = self.experiment
         assert experiment is not None
-        found = training.list_algorithms(self.algorithms, experiment)
+        found = forms.list_algorithms(self.algorithms, experiment)
         names = [each.id for each in found]
         choices = [Choice(each.label, each, hint=each.id) for each in found]
         return await self.studio.choose(
@@ -145,16 +145,16 @@ class ModelKeys(ExperimentKeys):
         experiment, namespace = self.experiment, self.studio.namespace
         assert experiment is not None
         taken = [each.name for each in self.contents.models] if self.contents is not None else []
-        fields = training.make_training_fields(
-            algorithm, training.make_name(algorithm, taken), given, kept
+        fields = forms.make_training_fields(
+            algorithm, forms.make_name(algorithm, taken), given, kept
         )
         dialog = FormDialog(
-            f"Train: {algorithm.label}", fields, verb="Train", check=training.check_training
+            f"Train: {algorithm.label}", fields, verb="Train", check=forms.check_training
         )
         values = await self.app.push_screen_wait(dialog)
         if values is None:
             return
-        title, body = training.make_training(algorithm, values)
+        title, body = forms.make_training(algorithm, values)
         name = experiment.name
         self.call(
             lambda cdap: AnalyticsCalls(cdap, namespace).train(name, title, split, body),
@@ -172,15 +172,15 @@ class ModelKeys(ExperimentKeys):
             return
         dialog = FormDialog(
             f"Search parameters: {algorithm.label}",
-            training.make_search_fields(algorithm, experiment),
+            forms.make_search_fields(algorithm, experiment),
             verb="Search",
             note="Several values of a parameter, with blanks between them, are tried in all combinations.",
-            check=lambda values: training.check_search(algorithm, values),
+            check=lambda values: forms.check_search(algorithm, values),
         )
         values = await self.app.push_screen_wait(dialog)
         if values is None:
             return
-        name, id, body = experiment.name, split.id, training.make_search(algorithm, values)
+        name, id, body = experiment.name, split.id, forms.make_search(algorithm, values)
         self.call(
             lambda cdap: AnalyticsCalls(cdap, namespace).search(name, id, body),
             lambda job: self.show_experiment(name, f"{SEARCHES}/{job}"),

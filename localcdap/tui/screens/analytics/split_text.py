@@ -10,7 +10,7 @@ from textual.content import Content
 from localcdap.api.app.jobs import JobDetail
 from localcdap.text import format_duration, plural, sanitize_for_terminal
 from localcdap.tui.labels import format_age
-from localcdap.tui.screens.analytics.answers import ColumnStats, Experiment, SearchResult, Split
+from localcdap.tui.screens.analytics.answers import ColumnStats, Experiment, FoundParameters, Split
 from localcdap.tui.screens.analytics.charts import (
     draw_levels,
     draw_parts,
@@ -169,7 +169,7 @@ def _draw_numbers(stats: ColumnStats, part: str) -> Content:
     return Content.styled(f"{'training' if part == 'train' else 'test':9}{shown}", MUTED)
 
 
-def draw_search(job: JobDetail, result: SearchResult | None) -> Content:
+def draw_search(job: JobDetail, result: FoundParameters | None) -> Content:
     """Return a search: its combinations, the best first."""
     head = [format_title("search of parameters", str(job.arguments["request"]["algorithm"]))]
     if job.has_ended:
@@ -181,7 +181,7 @@ def draw_search(job: JobDetail, result: SearchResult | None) -> Content:
     return join_parts(Content("\n").join(head), "" if result is None else _draw_result(result))
 
 
-def _draw_result(result: SearchResult) -> Content:
+def _draw_result(result: FoundParameters) -> Content:
     tried = len(result.candidates)
     of = f" of {result.combinations:,}" if result.combinations > tried else ""
     title = f"{tried:,}{of} combinations on {result.folds} folds of the training data, by {result.metric}"
