@@ -1,8 +1,9 @@
-"""The stories of two sets of real data: from a file to an experiment, models, and a prediction in a pipeline."""
+"""The stories of two sets of real data: from a file to models, and to predictions in a pipeline."""
 
 from __future__ import annotations
 
 import pytest
+from textual.widgets import Input
 
 from localcdap.datasets.sql import SqlRequest
 from localcdap.runs.model import RunRequest
@@ -88,7 +89,7 @@ async def test_from_tumours_to_a_diagnosis(open_studio, cdap, tmp_path, engine_d
     assert "| f1 |" in card.read_text()
     run_pipeline(cdap, document)
     rows = query(cdap, "SELECT diagnosis, prediction FROM decision_tree_classifier_1_predictions")
-    assert len(rows) > 400
+    assert len(rows) == 569
     assert sum(each["diagnosis"] == each["prediction"] for each in rows) / len(rows) > 0.9
 
 
@@ -103,7 +104,7 @@ async def test_from_patients_to_a_number(open_studio, tmp_path, engine_directory
         await driver.until(lambda: isinstance(driver.app.screen, FormDialog))
         form = driver.app.screen
         assert isinstance(form, FormDialog)
-        field = next(each for each in form.query("Input") if each.name == "regularizationParam")
+        field = next(each for each in form.query(Input) if each.name == "regularizationParam")
         assert field.placeholder == "0.0"
         field.value = "5"
         await newcomer.press("ctrl+r")

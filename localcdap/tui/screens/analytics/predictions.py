@@ -1,4 +1,4 @@
-"""The pipeline that predicts with a model: the data of its experiment, the recipe, MLPredictor, a table."""
+"""The pipeline that predicts with a model: its experiment's data and recipe, MLPredictor, a file set."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def build_pipeline(
 ) -> dict[str, Any]:
     """Return a pipeline that adds the predictions of a model to the data of its experiment.
 
-    It writes the prepared columns, and the prediction, into a table.
+    It writes the prepared columns, and the prediction, into a file set: a table would need a key.
     """
     prepared = split.schema
     name = _FIELD
@@ -35,16 +35,16 @@ def build_pipeline(
         "predictionField": name,
         "schema": written,
     }
-    table = "".join(each if each.isalnum() else "_" for each in f"{model.name}_predictions")
-    sink = {"name": table, "schema.row.field": prepared["fields"][0]["name"], "schema": written}
+    target = "".join(each if each.isalnum() else "_" for each in f"{model.name}_predictions")
+    sink = {"name": target, "schema": written}
     stages = _build_source(experiment, json.dumps(prepared))
     stages += [
         _build_stage("Predict", "MLPredictor", "sparkcompute", predictor, written),
-        _build_stage("Sink", "Table", "batchsink", sink, written),
+        _build_stage("Sink", "SnapshotParquet", "batchsink", sink, written),
     ]
     names = [each["name"] for each in stages]
     return {
-        "name": table,
+        "name": target,
         "artifact": {"name": "cdap-data-pipeline", "version": "6.10.1", "scope": "SYSTEM"},
         "config": {
             "stages": stages,

@@ -78,7 +78,7 @@ def make_model(name: str = "tree", depth: str = "8", f1: float | None = 0.93) ->
 
 
 def make_view(**more: object) -> ModelView:
-    return ModelView(make_model(**more), REPORT, None, TREE, 100)  # type: ignore[arg-type]
+    return ModelView(make_model(**more), REPORT, None, TREE, 100)
 
 
 def make_column(
