@@ -15,7 +15,7 @@ from tests.tui.screens.analytics.datasets import write_diabetes, write_tumours
 from tests.tui.stories.newcomer import Newcomer
 from tests.tui.studio_driver import LARGE, SMALL
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1200)]
 LONG_S = 240
 """The longest wait for a job of Spark, in seconds."""
 
