@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from localcdap.api.app.jobs import JobDetail, JobLogLine
-from localcdap.api.errors import BadRequestError
+from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
 from localcdap.apps.model import AppRequest
 from localcdap.decoders import convert
 from localcdap.host.cdap import Cdap
@@ -23,6 +23,7 @@ from localcdap.tui.screens.analytics.answers import (
 
 APPLICATION: Final = "ModelManagementApp"
 _OK: Final = 200
+_NOT_FOUND: Final = 404
 _MOST: Final = 10_000
 
 
@@ -39,7 +40,8 @@ class Contents:
 class AnalyticsCalls:
     """Calls the application for one namespace. Used in threads.
 
-    :raises BadRequestError: from every method, with what the application says is wrong.
+    :raises NotFoundError: from every method, when what it names was deleted.
+    :raises BadRequestError: from every method, with what else the application says is wrong.
     """
 
     def __init__(self, cdap: Cdap, namespace: str) -> None:
@@ -92,7 +94,7 @@ class AnalyticsCalls:
         id = str(self._send("POST", path, {"name": name, "split": split})["id"])
         try:
             self._send("POST", f"{path}/{id}/train", body)
-        except BadRequestError:
+        except LocalcdapError:
             self.delete(experiment, "models", id)
             raise
         return id
@@ -148,7 +150,8 @@ class AnalyticsCalls:
             return answer.body
         said = answer.body if isinstance(answer.body, dict) else {}
         message = said.get("message") or f"The application answered {answer.status}."
-        raise BadRequestError(str(message), said.get("correctiveAction"))
+        error = NotFoundError if answer.status == _NOT_FOUND else BadRequestError
+        raise error(str(message), said.get("correctiveAction"))
 
 
 def _quote(name: str) -> str:

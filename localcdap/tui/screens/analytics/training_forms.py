@@ -85,8 +85,8 @@ def make_search(algorithm: Algorithm, values: Mapping[str, str]) -> dict[str, An
 def check_search(algorithm: Algorithm, values: Mapping[str, str]) -> str | None:
     """Return what is wrong with the values; the application checks those of the parameters."""
     for name in ("folds", "limit"):
-        if not values.get(name, "1").isdigit():
-            return f"'{values[name]}' is no whole number."
+        if not values.get(name, "1").isdecimal():
+            return f"'{values[name]}' must be a whole number."
     if not any(len(split_values(values.get(e.name, ""))) > 1 for e in algorithm.hyperparameters):
         return "Give at least one parameter several values, such as 2 5 8."
     return _check_kept(values)

@@ -41,7 +41,7 @@ class ResultKeys(RecipeScreen):
         if action in ("export", "count", "experiment") and self.view is None:
             return "no data are open; o opens a file, t a table"
         if action == "experiment" and self.source is not None and self.source.stage is not None:
-            return "the records of a stage are no data of their own; open a file or a table"
+            return "a stage has no data of its own; open a file or a table"
         if action == "count" and self._explain_no_file() is not None:
             return self._explain_no_file()
         return super().explain_disabled(action)
