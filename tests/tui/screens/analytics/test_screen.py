@@ -10,7 +10,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
 from localcdap.store.tables import NamespaceTables
 from localcdap.tui.dialogs.chooser import Chooser
-from localcdap.tui.routes import ExperimentTarget
+from localcdap.tui.routes import ExperimentTarget, PrepTarget, TableTarget
 from localcdap.tui.screens.analytics.form import FormDialog
 from localcdap.tui.screens.analytics.screen import AnalyticsScreen
 from localcdap.tui.screens.analytics.sources import describe_target
@@ -149,13 +149,39 @@ def test_a_recipe_gets_the_types_as_directives(cdap, namespace, tmp_path):
         describe_target(cdap, namespace, ExperimentTarget(str(file), directives=("nonsense",)))
 
 
-def test_a_table_gets_the_types_as_directives(cdap, namespace, tmp_path):
+@pytest.fixture
+def rows(cdap, namespace, tmp_path):
+    """A table with numbers and texts."""
     file = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"id": [1, 2], "size": ["2.5", "3.5"]}), file)
     schema = Schema.record("r", [("id", Schema.LONG), ("size", Schema.STRING)])
     store = cdap.tables._tables._store
     with store.transaction() as tx:
         NamespaceTables(store).upsert_parquet(tx, namespace, "rows", schema, "id", [file])
+
+
+async def test_a_table_and_a_recipe_become_experiments(rows, namespace, open_studio, tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("id,size\n1,2.5\n2,3.5\n")
+    async with open_studio(namespace=namespace, target=TableTarget("rows")) as driver:
+        await driver.press("M")
+        assert driver.app.current_mode == "analytics"
+        await driver.until(lambda: isinstance(driver.app.screen, Chooser))
+        labels = [each.label for each in driver.app.screen._choices]
+        assert labels == ["id", "id", "size"]  # a whole number may be a class
+        await driver.press("escape")
+        driver.app.navigate(PrepTarget(path=str(file)))
+        await driver.until(lambda: getattr(driver.app.screen, "view", None) is not None)
+        await driver.settled()
+        await driver.press("M")
+        await driver.until(lambda: isinstance(driver.app.screen, Chooser))
+        await driver.type("size")
+        await driver.press("enter")
+        await driver.until(lambda: isinstance(driver.app.screen, FormDialog))
+        assert driver.app.screen.values["name"] == "a"
+
+
+def test_a_table_gets_the_types_as_directives(cdap, rows, namespace):
 
     found = describe_target(cdap, namespace, ExperimentTarget(table="rows"))
 
