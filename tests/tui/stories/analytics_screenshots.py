@@ -16,18 +16,17 @@ from localcdap.tui.routes import ExperimentTarget
 from localcdap.tui.screens.analytics.form import FormDialog
 from tests.tui.screens.analytics.datasets import write_diabetes, write_tumours
 from tests.tui.stories.newcomer import Newcomer
-from tests.tui.stories.screenshots import FOLDER
+from tests.tui.stories.screenshots import FOLDER, SHOWN_HOME
 from tests.tui.studio_driver import studio
 
 SIZE = (150, 42)
 PATIENCE_S = 900
-SHOWN_FOLDER = "/home/ada/data"
 
 
 async def _keep(newcomer: Newcomer, folder: Path, name: str) -> None:
     await newcomer.driver.settled()
     shown = re.sub(r"terminal-\d+", "terminal", newcomer.driver.app.export_screenshot())
-    shown = shown.replace(str(folder), SHOWN_FOLDER)
+    shown = shown.replace(str(folder), SHOWN_HOME)
     (FOLDER / f"analytics-{name}.svg").write_text(shown, encoding="utf-8")
 
 

@@ -19,7 +19,9 @@ def draw_comparison(first: ModelView, second: ModelView) -> Content:
     views = (first, second)
     names = [f"{letter} {each.model.name}" for letter, each in zip("AB", views, strict=True)]
     lines: list[Content | str] = [
-        Content.styled(" " * _LABEL + "".join(fit_name(each, _CELL) for each in names), "bold")
+        Content.styled(
+            " " * _LABEL + "".join(f"{fit_name(each, _CELL - 1)} " for each in names), "bold"
+        )
     ]
     lines.append(_row("algorithm", *[_get_algorithm(each) for each in views]))
     lines.append(_row("took", *[_format_took(each) for each in views]))
@@ -77,7 +79,7 @@ def _compare_importance(first: ModelView, second: ModelView) -> list[Content]:
 
 def _row(label: str, one: str, other: str) -> Content:
     return Content.assemble(
-        (fit_name(label, _LABEL), MUTED), fit_name(one, _CELL), fit_name(other, _CELL)
+        (fit_name(label, _LABEL), MUTED), f"{fit_name(one, _CELL - 1)} ", fit_name(other, _CELL)
     )
 
 
