@@ -35,6 +35,7 @@ _EXTRAS: Final = {
     "openpyxl": "excel",
     "py_mini_racer": "javascript",
     "python_calamine": "excel",
+    "sklearn": "sklearn",
     "sqlglot": "bigquery",
     "ua_parser": "user-agents",
 }

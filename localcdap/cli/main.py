@@ -57,6 +57,7 @@ _COMMANDS: Final = {
     "secrets": "Manage secure keys: secret values that pipelines use.",
     "connections": "Manage the connections to other systems that stages share.",
     "apps": "List, describe or call system applications.",
+    "jobs": "List, show or stop jobs of system applications, such as trainings of models.",
     "datasets": "Create, change, show and delete datasets.",
     "tables": "List the tables that sinks wrote, or show one.",
     "topics": "List the topics of messages, or show the messages of one.",

@@ -94,6 +94,13 @@ AREAS: Final = (
         f"{_SCREENS}.reports.screen:ReportsScreen",
     ),
     Area(
+        "analytics",
+        "quotation_mark",
+        "Analytics",
+        "Train, compare and use models.",
+        f"{_SCREENS}.analytics.screen:AnalyticsScreen",
+    ),
+    Area(
         "settings",
         "comma",
         "Settings",

@@ -155,6 +155,20 @@ class InsertionTarget:
     branch: str = ""
 
 
+@dataclass(frozen=True)
+class ExperimentTarget:
+    """Data for a new experiment, in the analytics area: a file, or a table of the current namespace.
+
+    :param directives: the recipe that prepares the data.
+    :param options: how a file is read: names and values of a ``PrepSource``.
+    """
+
+    path: str = ""
+    table: str = ""
+    directives: Sequence[str] = ()
+    options: Sequence[tuple[str, Any]] = ()
+
+
 NavigationTarget = (
     PipelineFileTarget
     | DraftTarget
@@ -169,6 +183,7 @@ NavigationTarget = (
     | PrepTarget
     | PrepStageTarget
     | InsertionTarget
+    | ExperimentTarget
 )
 
 
@@ -185,5 +200,7 @@ def find_area(target: NavigationTarget) -> str:
             return "lineage"
         case PrepTarget() | PrepStageTarget():
             return "prep"
+        case ExperimentTarget():
+            return "analytics"
         case _:
             return "studio"

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from localcdap.tui.areas import AREAS, Area
 from localcdap.tui.studio import get_studio
 
-_KEYS: Final = {"semicolon": ";", "comma": ",", "apostrophe": "'"}
+_KEYS: Final = {"semicolon": ";", "comma": ",", "apostrophe": "'", "quotation_mark": '"'}
 """How keys are shown whose names are words."""
 
 

@@ -25,6 +25,7 @@ from .parameters import (
     parse_values,
 )
 
+LAYERS: Final = "layers"
 CLASSIFICATION: Final = "CLASSIFICATION"
 REGRESSION: Final = "REGRESSION"
 
@@ -341,6 +342,21 @@ def fill_hyperparameters(id: str, given: Mapping[str, str]) -> dict[str, str]:
     :raises BadRequestError: when one is unknown or invalid.
     """
     return fill_defaults(require_algorithm(id).hyperparameters, given)
+
+
+def fill_layers(id: str, given: Mapping[str, str], inputs: int, classes: int) -> dict[str, str]:
+    """Return hyperparameters in which the default layers have the sizes that the data needs.
+
+    :param inputs: the elements of the feature vector.
+    :param classes: those of the outcome; 0 for a number, which has no layers.
+    """
+    default = next(
+        (e.default_val for e in require_algorithm(id).hyperparameters if e.name == LAYERS), None
+    )
+    if default is None or given.get(LAYERS) != default or not classes:
+        return dict(given)
+    inside = default.split(",")[1:-1]
+    return {**given, LAYERS: ",".join([str(inputs), *inside, str(max(2, classes))])}
 
 
 def create_estimator(id: str, hyperparameters: Mapping[str, str], **columns: str) -> Any:

@@ -25,7 +25,8 @@ from localcdap.api.app import (
 
 from .algorithms import ALGORITHMS, Algorithm, find_algorithm
 from .commits import COMMITS
-from .jobs import SplitData, TrainModel
+from .first_look import Look, LookLibrary, LookRequest, take_look
+from .jobs import SearchParameters, SplitData, TrainModel
 from .manager import ModelManager
 from .model import (
     CreateModelRequest,
@@ -41,6 +42,8 @@ from .model import (
     PageRequest,
     TrainModelRequest,
 )
+from .search_model import SearchRequest
+from .sklearn_models import load_library
 from .splitters import RANDOM, SPLITTERS, Splitter, find_splitter
 from .store import EXPERIMENTS, MODELS, SPLITS, ExperimentStore
 
@@ -90,6 +93,18 @@ class ModelManagerService(SystemService):
         if found is None:
             raise NotFoundError(f"Algorithm {id} not found.")
         return found
+
+    @get(_CONTEXT + "/looks", operation="Preparing first looks")
+    def prepare_looks(self, context: NamespaceSummary) -> LookLibrary:
+        """Return what first looks are taken with, and load it; an error says how to install it."""
+        return LookLibrary(load_library())
+
+    @post(_CONTEXT + "/looks", operation="Taking a first look")
+    def take_look(self, context: NamespaceSummary, body: LookRequest | None = None) -> Look:
+        """Train a small model on records of a sample, with scikit-learn; nothing is stored."""
+        if body is None:
+            raise BadRequestError("A request body must be provided containing the sample.")
+        return take_look(body)
 
     @get(_CONTEXT + "/experiments", operation="Listing experiments")
     def list_experiments(
@@ -263,6 +278,24 @@ class ModelManagerService(SystemService):
         """Return the state of a split."""
         return self._run(context, lambda store: store.get_split(experiment, split)).status
 
+    @post(_SPLIT + "/search", operation="Searching parameters")
+    def search(
+        self,
+        context: NamespaceSummary,
+        experiment: str,
+        split: str,
+        body: SearchRequest | None = None,
+    ) -> Id:
+        """Search the best parameters of an algorithm in a job, and return the id of the job."""
+        if body is None:
+            raise BadRequestError("A request body must be provided containing the grid.")
+        return Id(self._manager.search(context, experiment, split, body))
+
+    @get(_EXPERIMENT + "/searches", operation="Listing searches")
+    def list_searches(self, context: NamespaceSummary, experiment: str) -> list[JobDetail]:
+        """List the searches of parameters, newest first; the result of each is that of its job."""
+        return self._manager.list_searches(context, experiment)
+
     @delete(_SPLIT, operation="Deleting split")
     def delete_split(self, context: NamespaceSummary, experiment: str, split: str) -> None:
         """Delete a split that no model uses."""
@@ -287,7 +320,7 @@ class JobEnds(SystemEventListener[TransactionContext]):
         try:
             if event.job == SplitData.name:
                 store.fail_split(given["experiment"], given["split"], error)
-            else:
+            elif event.job == TrainModel.name:
                 store.fail_training(given["experiment"], given["model"], error)
         except NotFoundError:
             return  # it was deleted meanwhile
@@ -306,4 +339,4 @@ def _require_split(body: DataSplit | None) -> DataSplit:
 class ModelManagementApp(SystemApplication):
     services = [ModelManagerService]
     listeners = [JobEnds]
-    jobs = [SplitData, TrainModel]
+    jobs = [SplitData, TrainModel, SearchParameters]

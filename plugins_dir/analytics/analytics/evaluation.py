@@ -9,18 +9,20 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.plugin_lib.spark.columns import get_column
 
+from .curves import measure_area, trace_roc
 from .features import NUMERIC_PREDICTION, PREDICTION
-from .histograms import BINS, make_bins
+from .histograms import BINS, NumericBin
 from .model import Metrics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_SCORES: Final = 100
+SCORES: Final = 100
 """The steps of the score by which binary predictions are counted."""
 _MOST_CLASSES: Final = 50
 """The most classes for which a confusion matrix is kept."""
@@ -43,7 +45,7 @@ def evaluate_classes(
         keys.append(_score(f).alias("s"))
     rows = predictions.select(*keys).groupBy(*["o", "p", "s"][: len(keys)]).count().collect()
     counts: dict[tuple[int, int], int] = defaultdict(int)
-    scores = [[0, 0] for _ in range(_SCORES + 1)]
+    scores = [[0, 0] for _ in range(SCORES + 1)]
     for row in rows:
         counts[int(row["o"]), int(row["p"])] += row["count"]
         if is_binary and row["s"] is not None:
@@ -54,14 +56,23 @@ def evaluate_classes(
         for o in range(min(len(labels), _MOST_CLASSES))
     ]
     if is_binary:
-        report["scores"] = scores
+        report |= describe_scores(scores)
     return weigh_classes(counts), report
+
+
+def describe_scores(scores: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Return what the report of a model with two classes says about its scores.
+
+    :param scores: for each hundredth, the records of the first and of the second class.
+    """
+    roc = trace_roc(scores)
+    return {"scores": scores, "roc": roc, "areaUnderRoc": measure_area(roc)}
 
 
 def _score(f: Any) -> Any:
     from pyspark.ml.functions import vector_to_array
 
-    return f.round(vector_to_array(f.col("probability"))[1] * _SCORES).cast("int")
+    return f.round(vector_to_array(f.col("probability"))[1] * SCORES).cast("int")
 
 
 def weigh_classes(counts: Mapping[tuple[int, int], int]) -> Metrics:
@@ -119,10 +130,22 @@ def evaluate_numbers(predictions: DataFrame, outcome: str) -> tuple[Metrics, dic
     return metrics, {"residuals": _count_residuals(pairs, residual, row["low"], row["high"])}
 
 
+def make_residual_bins(low: float, high: float) -> list[NumericBin]:
+    """Return bins of equal width from the least to the greatest residual, both included."""
+    if low == high:
+        return [NumericBin(low, high, True)]
+    count = 2 * BINS
+    ends = [low + (high - low) * place / count for place in range(count)] + [high]
+    return [
+        NumericBin(start, end, place == count - 1)
+        for place, (start, end) in enumerate(pairwise(ends))
+    ]
+
+
 def _count_residuals(pairs: DataFrame, residual: Any, low: float, high: float) -> list[Any]:
     from pyspark.sql import functions as f
 
-    bins = make_bins(low, high, 2 * BINS)
+    bins = make_residual_bins(low, high)
     ends = [residual <= each.high if each.is_last else residual < each.high for each in bins]
     sums = [
         f.count_if((residual >= each.low) & end).alias(str(place))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api import Schema
+from localcdap.plugin_lib.spark.columns import get_column
 
 from .model import CATEGORICAL, KEEP, NUMERIC, SKIP, get_type_name
 
@@ -124,6 +125,23 @@ class FeatureColumns(msgspec.Struct):
             )
         stages.append(VectorAssembler(inputCols=self.vector, outputCol=FEATURES))
         return Pipeline(stages=stages).fit(cleaned)
+
+
+def index_outcome(
+    outcome: str, label: str, train: DataFrame, test: DataFrame
+) -> tuple[Any, DataFrame, DataFrame]:
+    """Number the classes, the most frequent first; test records of other classes are left out.
+
+    :param label: the column with the number.
+    :returns: the fitted indexer, and both parts with the numbers.
+    """
+    from pyspark.ml.feature import StringIndexer
+
+    text = f"_c_{outcome}"
+    value = get_column(outcome).cast("string")
+    train, test = train.withColumn(text, value), test.withColumn(text, value)
+    indexer = StringIndexer(inputCol=text, outputCol=label, handleInvalid=SKIP).fit(train)
+    return indexer, indexer.transform(train), indexer.transform(test)
 
 
 def load_pipeline_model(path: str) -> Any:

@@ -28,11 +28,12 @@ def create_pipeline(experiment: Experiment, split: DataSplit) -> dict[str, Any]:
     """Return the pipeline of a split.
 
     As in mmds a file is read as lines, in the field ``body``. A file of another format than text, without
-    directives, is read in its format, a CSV file with a header; a table has the columns that it has.
+    directives, is read in its format, a CSV file with a header; a table has the columns that it has. An
+    experiment with properties of its source has it read as they say, also with directives.
     """
     assert split.schema is not None
     directives = split.directives or []
-    stages = [_make_source(str(experiment.srcpath), split.schema, is_text=bool(directives))]
+    stages = [_make_source(experiment, split.schema, is_text=bool(directives))]
     if directives:
         stages.append(
             _make_stage(
@@ -61,12 +62,17 @@ def create_pipeline(experiment: Experiment, split: DataSplit) -> dict[str, Any]:
     }
 
 
-def _make_source(path: str, schema: Schema, *, is_text: bool) -> dict[str, Any]:
+def _make_source(experiment: Experiment, schema: Schema, *, is_text: bool) -> dict[str, Any]:
+    path, given = str(experiment.srcpath), experiment.source_properties
     if path.startswith(TABLE):
         table = {"name": path.removeprefix(TABLE)}
         if not is_text:
             table["schema"] = json.dumps(schema.to_json())
         return _make_stage("read", "batchsource", "Table", table)
+    if given:
+        schema_text = json.dumps(schema.to_json())
+        properties = {"schema": schema_text, **given, "path": path, "referenceName": "experiment"}
+        return _make_stage("read", "batchsource", "File", properties)
     format = "text" if is_text else _FORMATS.get(path.rpartition(".")[2].lower(), "text")
     properties = {"path": path, "referenceName": "experiment", "format": format}
     if format == "text":

@@ -1,4 +1,4 @@
-"""The jobs of Analytics on Spark: splitting data, and training models."""
+"""The jobs of Analytics on Spark: splitting data, training models, and searching parameters."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from localcdap.api.app import JobContext, SystemJob
 
 from .commits import run_in_store
 from .features import FeatureColumns
 from .model import DataSplitStats, Experiment, Model
 from .places import TEST, TRAIN, get_model_folder, get_split_folder
+from .search_model import SearchRequest
 from .splitters import split
 from .statistics import compute_statistics
 from .store import ExperimentStore
@@ -135,6 +138,25 @@ class TrainModel(SystemJob):
             ),
         )
         return {"skippedRows": skipped}
+
+
+class SearchParameters(SystemJob):
+    """Searches the best parameters of an algorithm on the training data of a split.
+
+    Arguments: ``experiment``, ``split``, ``request`` (a :class:`SearchRequest`).
+    """
+
+    name = "search"
+
+    def run(self, context: JobContext) -> Any:
+        from .parameter_search import search_parameters
+
+        name, id = context.arguments["experiment"], context.arguments["split"]
+        experiment, made = _run(
+            context, lambda store: (store.get_experiment(name), store.get_split(name, id))
+        )
+        request = msgspec.convert(context.arguments["request"], SearchRequest)
+        return search_parameters(context, experiment, made, request)
 
 
 def _clean_up_after(folder: Path, work: Callable[[], Any]) -> Any:

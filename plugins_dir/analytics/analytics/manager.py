@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from localcdap.api.app import (
+    ConflictError,
     JobDetail,
     JobRequest,
     NamespaceSummary,
@@ -18,15 +21,16 @@ from localcdap.api.errors import LocalcdapError
 
 from .commits import run_in_store
 from .inputs import create_pipeline
-from .jobs import SplitData, TrainModel
-from .model import DataSplit, Model, ModelStatus, SplitStatus, TrainModelRequest
+from .jobs import SearchParameters, SplitData, TrainModel
+from .model import DataSplit, DataSplitStats, Model, ModelStatus, SplitStatus, TrainModelRequest
 from .places import (
     get_model_folder,
     get_split_folder,
     list_experiment_folders,
     remove_folder,
 )
-from .store import ExperimentStore
+from .search_model import SearchRequest
+from .store import ExperimentStore, run_in_store
 
 T = TypeVar("T")
 _ENDED = "The application was ended before it had submitted the job. Try again."
@@ -125,6 +129,52 @@ class ModelManager:
             raise NotFoundError(f"Model '{model}' in experiment '{experiment}' has no job.")
         return self._context.get_job(namespace.name, id)
 
+    def search(
+        self, namespace: NamespaceSummary, experiment: str, split: str, request: SearchRequest
+    ) -> str:
+        """Submit a search of parameters, and return the id of its job.
+
+        :raises BadRequestError: when the request is invalid.
+        :raises ConflictError: when the split is not complete.
+        """
+        found, made = self.run(
+            namespace,
+            lambda store: (store.get_experiment(experiment), store.get_split(experiment, split)),
+        )
+        request.check(found)
+        if made.status is not SplitStatus.COMPLETE:
+            raise ConflictError(f"Cannot search with a split that is in the '{made.status}' state.")
+        return self._context.submit(
+            JobRequest(
+                namespace.name,
+                SearchParameters.name,
+                {
+                    "experiment": experiment,
+                    "split": split,
+                    "request": msgspec.to_builtins(request),
+                },
+                title=f"Search parameters of '{request.algorithm}' for experiment '{experiment}'",
+                profile=request.profile,
+            )
+        )
+
+    def list_searches(self, namespace: NamespaceSummary, experiment: str) -> list[JobDetail]:
+        """Return the searches on the splits of an experiment, newest first; old ones are not kept."""
+        return self._list_searches(namespace, self._list_complete(namespace, experiment))
+
+    def _list_complete(self, namespace: NamespaceSummary, experiment: str) -> list[str]:
+        """Return the ids of the splits on which searches may run: those that a job has made."""
+        splits = self.run(namespace, lambda store: store.list_splits(experiment))
+        return [each.id for each in splits if _may_have_searches(each)]
+
+    def _list_searches(self, namespace: NamespaceSummary, splits: Sequence[str]) -> list[JobDetail]:
+        jobs = self._context.list_jobs(namespace.name) if splits else []
+        return [
+            each
+            for each in jobs
+            if each.job == SearchParameters.name and each.arguments["split"] in splits
+        ]
+
     def unassign_split(self, namespace: NamespaceSummary, experiment: str, model: str) -> None:
         """Take the split from a model, and remove it when no other model uses it."""
         deleted = self.run(namespace, lambda store: store.unassign_split(experiment, model))
@@ -134,6 +184,8 @@ class ModelManager:
     def delete_split(self, namespace: NamespaceSummary, experiment: str, split: str) -> None:
         """Delete a split with its files."""
         found = self.run(namespace, lambda store: store.delete_split(experiment, split))
+        if _may_have_searches(found):
+            self._stop(namespace, [e.id for e in self._list_searches(namespace, [split])])
         if found.status is SplitStatus.SPLITTING:
             self._stop(namespace, [found.job])
         self._remove(namespace, [get_split_folder(self._open(namespace), experiment, split)])
@@ -148,8 +200,9 @@ class ModelManager:
 
     def delete_experiment(self, namespace: NamespaceSummary, experiment: str) -> None:
         """Delete an experiment with its models, splits and files."""
+        splits = self._list_complete(namespace, experiment)
         jobs, folders = self.run(namespace, lambda store: store.delete_experiment(experiment))
-        self._stop(namespace, jobs)
+        self._stop(namespace, [*jobs, *(e.id for e in self._list_searches(namespace, splits))])
         own = list_experiment_folders(self._open(namespace), experiment)
         self._remove(namespace, [*own, *map(Path, folders)])
 
@@ -172,6 +225,10 @@ class ModelManager:
     def _remove(self, namespace: NamespaceSummary, folders: Iterable[Path]) -> None:
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _may_have_searches(split: DataSplitStats) -> bool:
+    return split.status is SplitStatus.COMPLETE and split.job is not None
 
 
 def _end_abandoned(store: ExperimentStore) -> None:

@@ -56,6 +56,9 @@ class Experiment(msgspec.Struct, rename="camel", kw_only=True):
     outcome_type: str | None = None
     directives: list[str] = []
     workspace_id: str | None = None
+    source_properties: dict[str, str] = {}
+    """Properties of the source File, such as ``format``, besides the JSON of mmds; without any, a file
+    is read as lines."""
 
     def check(self) -> None:
         """Check that everything is there.

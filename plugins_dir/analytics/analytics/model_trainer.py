@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api import Schema
-from localcdap.plugin_lib.spark.columns import get_column, quote_name
+from localcdap.plugin_lib.spark.columns import quote_name
 
-from .algorithms import REGRESSION, create_estimator, require_algorithm
+from .algorithms import LAYERS, REGRESSION, create_estimator, fill_layers, require_algorithm
 from .evaluation import evaluate_classes, evaluate_numbers, weigh_features
-from .features import FEATURES, NUMERIC_PREDICTION, PREDICTION, FeatureColumns
+from .features import FEATURES, NUMERIC_PREDICTION, PREDICTION, FeatureColumns, index_outcome
 from .histograms import ColumnSplitStats
 from .mlflow_folder import write_mlflow_folder
 from .model import SKIP, Metrics
@@ -24,7 +24,6 @@ from .warnings import find_warnings
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_LAYERS: Final = "layers"
 _MAX_BINS: Final = "maxBins"
 
 
@@ -138,7 +137,7 @@ class Training:
         self._check_bins(generator)
         train, test = generator.transform(train), generator.transform(test)
         if plan.is_class:
-            train, test = self._index_outcome(train, test)
+            self._indexer, train, test = index_outcome(plan.outcome, plan.label, train, test)
         self._report("training", 0.2)
         estimator = create_estimator(
             plan.algorithm,
@@ -176,30 +175,15 @@ class Training:
                 f"are more values in {found}. Set maxBins to {max(large.values())}, or drop the columns."
             )
 
-    def _index_outcome(self, train: DataFrame, test: DataFrame) -> tuple[DataFrame, DataFrame]:
-        """Number the classes, the most frequent first; test records of other classes are left out."""
-        from pyspark.ml.feature import StringIndexer
-
-        text = f"_c_{self._plan.outcome}"
-        value = get_column(self._plan.outcome).cast("string")
-        train, test = train.withColumn(text, value), test.withColumn(text, value)
-        indexer = StringIndexer(inputCol=text, outputCol=self._plan.label, handleInvalid="skip")
-        self._indexer = indexer.fit(train)
-        return self._indexer.transform(train), self._indexer.transform(test)
-
     def _get_hyperparameters(self) -> dict[str, str]:
         """Return the hyperparameters; layers that were not given get the sizes that the data has."""
+        labels = self._indexer.labels if self._indexer is not None else []
         given = dict(self._plan.hyperparameters)
-        default = {
-            each.name: each.default_val
-            for each in require_algorithm(self._plan.algorithm).hyperparameters
-        }
-        if _LAYERS in given and given[_LAYERS] == default[_LAYERS] and self._indexer is not None:
-            inside = given[_LAYERS].split(",")[1:-1]
-            ends = len(self._plan.columns.vector), max(2, len(self._indexer.labels))
-            given[_LAYERS] = ",".join([str(ends[0]), *inside, str(ends[1])])
-            self._logger.info("The layers are %s, as the data needs.", given[_LAYERS])
-        return given
+        inputs = len(self._plan.columns.vector)
+        filled = fill_layers(self._plan.algorithm, given, inputs, len(labels))
+        if filled != given:
+            self._logger.info("The layers are %s, as the data needs.", filled[LAYERS])
+        return filled
 
     def _evaluate(self, predictions: DataFrame) -> tuple[Any, dict[str, Any]]:
         if self._plan.is_regression:

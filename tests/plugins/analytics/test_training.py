@@ -68,6 +68,9 @@ def test_a_classifier_is_trained_and_saved(trained):
     report = client.do("GET", f"experiments/e/models/{model['id']}/report")
     assert sorted(report["labels"]) == ["cat", "dog"]
     assert sum(map(sum, report["confusion"])) == sum(map(sum, report["scores"]))
+    assert report["roc"][0] == [0, 0]
+    assert report["roc"][-1] == [1, 1]
+    assert 0.8 < report["areaUnderRoc"] <= 1
     assert sum(report["importance"].values()) == pytest.approx(1)
     folder = Path(model["folder"])
     assert sorted(each.name for each in folder.iterdir()) == [
@@ -147,6 +150,28 @@ def test_the_other_classifiers(trained, algorithm):
     assert 0 < model["evaluationMetrics"]["f1"] <= 1
 
 
+def test_a_search_compares_parameters_on_folds(trained):
+    client, split = trained
+    grid = {"maxDepth": ["1", "4"], "maxBins": ["2", "32"]}
+    asked = {"algorithm": "decision.tree.classifier", "grid": grid, "folds": 2, "limit": 3}
+    path = f"experiments/e/splits/{split}/search"
+    assert client.call("POST", path, {**asked, "metric": "rmse"}).status == 400
+
+    id = client.do("POST", path, asked)["id"]
+    client.wait_for_jobs()
+
+    (job,) = client.do("GET", "experiments/e/searches")
+    assert (job["id"], job["status"], job["error"]) == (id, "COMPLETED", None)
+    found = job["result"]
+    assert (found["metric"], found["folds"], found["combinations"]) == ("f1", 2, 4)
+    scores = [each["metrics"]["f1"] for each in found["candidates"]]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] > 0.7
+    assert found["candidates"][0]["spread"] is not None
+    assert client.do("GET", f"experiments/e/splits/{split}")["status"] == "Complete"
+
+
 @pytest.mark.parametrize(
     "algorithm",
     [
@@ -167,4 +192,7 @@ def test_the_regressions(numbers, algorithm):
     assert metrics["r2"] > 0.7
     assert metrics["precision"] is None
     report = client.do("GET", f"experiments/e/models/{model['id']}/report")
-    assert sum(each[2] for each in report["residuals"]) > 20
+    evaluated = sum(each[2] for each in report["residuals"])
+    rows = client.do("GET", f"experiments/e/splits/{split}")["rows"]
+    assert evaluated + model["skippedRows"]["test"] == rows["test"]
+    assert model["skippedRows"]["test"] == 0

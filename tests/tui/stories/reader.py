@@ -85,7 +85,7 @@ def _find_wrapped(listed: OptionList) -> Iterator[str]:
 def _find_missing_keys(lines: list[str]) -> Iterator[str]:
     """Yield the areas whose keys are not in the first line, and the hints that are cut in the last one."""
     words = lines[0].split()
-    shown = {"semicolon": ";", "comma": ",", "apostrophe": "'"}
+    shown = {"semicolon": ";", "comma": ",", "apostrophe": "'", "quotation_mark": '"'}
     for area in AREAS:
         if shown.get(area.key, area.key) not in words:
             yield f"the key of {area.title} is not shown"

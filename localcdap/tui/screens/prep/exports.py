@@ -51,7 +51,7 @@ def read_prepared(cdap: Cdap, request: PrepRequest) -> PreparedData:
     if request.source.connection:
         reader = _find_reader(cdap, request, before)
     else:
-        reader = _build_reader(request, before)
+        reader = build_source(request, before)
     return PreparedData(request, before, after, reader)
 
 
@@ -206,7 +206,11 @@ def _find_reader(
     return found.name, found.type, {"schema": json.dumps(before.schema)} | found.properties
 
 
-def _build_reader(request: PrepRequest, before: PrepView) -> tuple[str, str, dict[str, str]]:
+def build_source(request: PrepRequest, before: PrepView) -> tuple[str, str, dict[str, str]]:
+    """Return plugin, type and properties of the stage that reads the file or the table of a request.
+
+    :param before: the rows of the sample as they come.
+    """
     given = request.source
     if not given.path:
         properties = {"name": given.table, "schema": json.dumps(before.schema)}

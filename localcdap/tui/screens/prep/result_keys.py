@@ -18,6 +18,7 @@ from localcdap.tui.routes import (
     DeployedTarget,
     DocumentTarget,
     DraftTarget,
+    ExperimentTarget,
     InsertionTarget,
     PipelineFileTarget,
 )
@@ -50,11 +51,16 @@ class ResultKeys(RecipeScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "export", "use the recipe", id="prep.export"),
         Binding("R", "count", "run on all rows", id="prep.count", show=False),
+        Binding("M", "experiment", "experiment", id="prep.experiment", show=False),
     ]
 
     def explain_disabled(self, action: str) -> str | None:
-        if action in ("export", "count") and self.view is None:
+        if action in ("export", "count", "experiment") and self.view is None:
             return NO_DATA
+        if action == "experiment" and self.source is not None and self.source.stage is not None:
+            return "a stage has no data of its own; open a file or a table"
+        if action == "experiment" and self.source is not None and self.source.connection:
+            return "an experiment reads a file or a table, not a connection"
         if action == "count" and self._explain_no_file() is not None:
             return self._explain_no_file()
         return super().explain_disabled(action)
@@ -79,6 +85,7 @@ class ResultKeys(RecipeScreen):
             Choice("Save it as a file of directives", "save"),
             Choice("Save it as a test, with a pipeline", "test", reason=no_source),
             Choice("Show what of it Spark runs itself", "explain", reason=no_source),
+            Choice("Make an experiment of Analytics with it", "experiment", reason=no_source),
             Choice("Copy it as a stage, which p pastes into a pipeline", "stage"),
             Choice("Copy it as text", "copy"),
         ]
@@ -100,6 +107,8 @@ class ResultKeys(RecipeScreen):
                 self.run_on_all(None)
             case "explain":
                 self._explain()
+            case "experiment":
+                self.action_experiment()
             case "stage":
                 request = self._request_all()
                 self.call(
@@ -195,6 +204,15 @@ class ResultKeys(RecipeScreen):
         )
         if chosen is not None:
             self._open_pipeline(chosen)
+
+    def action_experiment(self) -> None:
+        """Make an experiment of Analytics of the data and the recipe."""
+        source = self.source
+        assert source is not None
+        names = ("format", "delimiter", "header", "encoding", "sheet")
+        options = [(name, getattr(source, name)) for name in names]
+        target = ExperimentTarget(source.path, source.table, self.recipe.directives, options)
+        self.studio.navigate(target)
 
     def action_count(self) -> None:
         """Run the recipe on all rows, and say what the sample did not show of them."""

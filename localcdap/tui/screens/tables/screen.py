@@ -22,7 +22,7 @@ from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.records.table import RecordTable
-from localcdap.tui.routes import LineageTarget, NavigationTarget, TableTarget
+from localcdap.tui.routes import ExperimentTarget, LineageTarget, NavigationTarget, TableTarget
 from localcdap.tui.screens.fields import choose_field
 from localcdap.tui.screens.tables.browser import TableBrowser
 from localcdap.tui.screens.tables.completion import quote_identifier
@@ -53,6 +53,7 @@ class TablesScreen(AreaScreen):
         Binding("q", "tab('sql')", "SQL", id="data.sql"),
         Binding("e", "change", "change the dataset", id="data.change"),
         Binding("W", "lineage", "lineage of a field", id="data.lineage"),
+        Binding("M", "experiment", "experiment", id="data.experiment", show=False),
         Binding("escape", "leave", "back to the tables", id="data.leave", show=False),
     ]
 
@@ -143,7 +144,7 @@ class TablesScreen(AreaScreen):
         return self._datasets.get(self.query_one("#tables", FilteredList).key or "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("lineage", "change") and (
+        if action in ("lineage", "change", "experiment") and (
             not self.is_mounted or self.explain_disabled(action)
         ):
             return None
@@ -151,6 +152,10 @@ class TablesScreen(AreaScreen):
 
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""
+        if action == "experiment":
+            namespace = self.studio.namespace
+            is_here = self._table is not None and self._table.schema == namespace
+            return None if is_here else "no table of this namespace is highlighted"
         if action == "change":
             return None if self._dataset_name else "no dataset is highlighted"
         if action == "lineage" and self.query_one("#console").has_focus_within:
@@ -189,6 +194,12 @@ class TablesScreen(AreaScreen):
         field = rows.column if rows.has_focus_within else await choose_field(self.studio, names)
         if field is not None:
             self.studio.navigate(LineageTarget(table.name, field or None, table.schema))
+
+    def action_experiment(self) -> None:
+        """Make an experiment of Analytics of the highlighted table."""
+        table = self._table
+        if table is not None:
+            self.studio.navigate(ExperimentTarget(table=table.name))
 
     def action_leave(self) -> None:
         """Move the focus from a text field to the tables, so that keys are commands again."""

@@ -1,0 +1,233 @@
+"""The details of a model: its state, metrics, charts, warnings and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from textual.content import Content
+
+from localcdap.api.app.jobs import JobDetail
+from localcdap.text import format_duration, plural, sanitize_for_terminal
+from localcdap.tui.labels import format_age
+from localcdap.tui.screens.analytics.answers import Algorithm, Look, Model, Parameter, Report
+from localcdap.tui.screens.analytics.charts import (
+    draw_confusion,
+    draw_curve,
+    draw_importance,
+    draw_residuals,
+    format_metric,
+)
+from localcdap.tui.screens.analytics.job_text import draw_progress
+from localcdap.tui.screens.analytics.thresholds import count_at
+from localcdap.tui.screens.details import MUTED, format_title, join_parts
+
+_SLIDER: Final = 41
+_CURVE: Final = (44, 9)
+_HEADING: Final = "$foreground 60% italic"
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """What is shown of a model.
+
+    :param job: of its training; None when there is none, or it is not kept any more.
+    :param test_rows: the records of the test data; None when the split was deleted.
+    """
+
+    model: Model
+    report: Report
+    job: JobDetail | None
+    algorithm: Algorithm | None
+    test_rows: int | None
+
+
+def draw_model(view: ModelView, width: int, step: int) -> Content:
+    """Return the details of a model, in so many cells.
+
+    :param step: the hundredth of the score that the slider is at.
+    """
+    model = view.model
+    return join_parts(
+        _draw_head(view),
+        _draw_warnings(view.report.warnings),
+        *(
+            _draw_results(model.evaluation_metrics, view.report, width, step)
+            if model.is_trained
+            else ()
+        ),
+        _draw_skipped(model, view.test_rows) if model.is_trained else "",
+        _draw_parameters(model.hyperparameters, view.algorithm),
+        _draw_features(model),
+    )
+
+
+def draw_look(look: Look, algorithm: Algorithm, source: str, width: int, step: int) -> Content:
+    """Return a first look, which says that it is none of the recorded models."""
+    label = f"a first look at a sample, by {look.by} in {look.seconds:.1f} s; nothing is recorded"
+    rows = look.rows
+    skipped = rows.get("skipped", 0)
+    note = (
+        f"{plural(rows['train'], 'record')} to learn from, {rows['test']:,} to test"
+        + (f", of which {skipped:,} have unknown categories" if skipped else "")
+        + f"; from {sanitize_for_terminal(source, single_line=True)}. t trains the model on Spark."
+    )
+    return join_parts(
+        Content("\n").join(
+            [
+                format_title(algorithm.label, ""),
+                Content.styled(label, "$warning"),
+                Content.styled(note, MUTED),
+            ]
+        ),
+        *_draw_results(look.metrics, look.report, width, step),
+    )
+
+
+def _draw_head(view: ModelView) -> Content:
+    model = view.model
+    kind = view.algorithm.label if view.algorithm is not None else model.algorithm or "no algorithm"
+    parts = [format_title(sanitize_for_terminal(model.name, single_line=True), kind)]
+    if model.description:
+        parts.append(Content(sanitize_for_terminal(model.description)))
+    parts.append(_draw_state(model))
+    if model.error:
+        parts.append(Content.styled(sanitize_for_terminal(model.error), "$text-error"))
+    if view.job is not None and not view.job.has_ended:
+        parts.append(draw_progress(view.job))
+    return Content("\n").join(parts)
+
+
+def _draw_state(model: Model) -> Content:
+    words = model.status.lower()
+    if model.is_trained:
+        took = format_duration(model.trainingtime, model.trainedtime)
+        deployed = "deployed, " if model.status == "Deployed" else ""
+        words = f"{deployed}trained {format_age(model.trainedtime)} in {took}"
+    return Content.styled(words, MUTED)
+
+
+def _draw_warnings(warnings: Sequence[str]) -> Content:
+    lines = [
+        Content.styled(f"⚠ {sanitize_for_terminal(each, single_line=True)}", "$text-warning")
+        for each in warnings
+    ]
+    return Content("\n").join(lines)
+
+
+def _draw_results(
+    metrics: Mapping[str, float | None], report: Report, width: int, step: int
+) -> Iterator[Content]:
+    yield format_metrics(metrics, report.area_under_roc)
+    if report.confusion:
+        yield _head(
+            "confusion matrix of the test data", draw_confusion(report.labels, report.confusion)
+        )
+    if report.scores:
+        yield _draw_threshold(report, step)
+    if report.roc:
+        cells, lines = _CURVE
+        yield _head(
+            "receiver operating characteristic",
+            draw_curve(report.roc, min(cells, width - 6), lines, report.area_under_roc),
+        )
+    if report.residuals:
+        yield _head("residuals: outcome less prediction", draw_residuals(report.residuals, width))
+    if report.importance:
+        yield _head("importance of the columns", draw_importance(report.importance, width))
+
+
+def _head(title: str, body: Content) -> Content:
+    return Content("\n").join([Content.styled(title, _HEADING), body])
+
+
+def format_metrics(metrics: Mapping[str, float | None], area: float | None = None) -> Content:
+    """Return the metrics that there are, in one line."""
+    found = {name: value for name, value in metrics.items() if value is not None}
+    if area is not None:
+        found["area under ROC"] = area
+    parts: list[str | tuple[str, str]] = []
+    for name, value in found.items():
+        parts += [(f"{name} ", MUTED), (f"{format_metric(value)}   ", "bold")]
+    return Content.assemble(*parts)
+
+
+def _draw_threshold(report: Report, step: int) -> Content:
+    """Return the slider, and what the model does there."""
+    counts = count_at(report.scores, step)
+    place = round(counts.threshold * (_SLIDER - 1))
+    slider = Content.assemble(
+        ("├" + "─" * place, MUTED),
+        ("●", "bold $primary"),
+        ("─" * (_SLIDER - 1 - place) + "┤", MUTED),
+    )
+    positive = sanitize_for_terminal(report.labels[1], single_line=True)
+    line = Content.assemble(
+        slider, f" {counts.threshold:.2f}", ("   - and + move it, = finds the greatest f1", MUTED)
+    )
+    values = {
+        "precision": counts.precision,
+        "recall": counts.recall,
+        "f1": counts.f1,
+        "accuracy": counts.accuracy,
+    }
+    title = f"threshold of the score of '{positive}'; the values are of this class"
+    return _head(
+        title,
+        Content("\n").join(
+            [line, format_metrics(values), draw_confusion(report.labels, counts.matrix)]
+        ),
+    )
+
+
+def _draw_skipped(model: Model, test_rows: int | None) -> Content:
+    count = model.skipped_rows.get("test", 0)
+    whole = "" if test_rows is None else f" of {test_rows:,}"
+    if not count:
+        return Content.styled("No test record was left out.", MUTED)
+    advice = "Train again with unknown categories kept, to evaluate them too."
+    text = (
+        f"{count:,}{whole} test records were left out: no outcome, or an unknown category. {advice}"
+    )
+    return Content.styled(text, "$text-warning")
+
+
+def list_parameters(
+    given: Mapping[str, str], algorithm: Algorithm | None
+) -> list[tuple[str, str, bool]]:
+    """Return name, value, and whether it is the default, of each parameter in the order of the algorithm."""
+    specs: Sequence[Parameter] = algorithm.hyperparameters if algorithm is not None else ()
+    defaults = {each.name: each.default for each in specs}
+    names = [name for name in defaults if name in given]
+    names += [name for name in given if name not in defaults]
+    return [(name, given[name], given[name] == defaults.get(name)) for name in names]
+
+
+def _draw_parameters(given: Mapping[str, str], algorithm: Algorithm | None) -> Content:
+    found = list_parameters(given, algorithm)
+    if not found:
+        return Content("")
+    width = max(len(name) for name, _, _ in found)
+    lines = []
+    for name, value, is_default in found:
+        shown = sanitize_for_terminal(value, single_line=True)
+        lines.append(
+            Content.styled(f"{name:{width}}  {shown}  default", "$foreground 40%")
+            if is_default
+            else Content.assemble((f"{name:{width}}  ", MUTED), (shown, "bold"))
+        )
+    return _head("parameters", Content("\n").join(lines))
+
+
+def _draw_features(model: Model) -> Content:
+    if not model.features:
+        return Content("")
+    words = dict.fromkeys(model.categorical_features, " (category)")
+    shown = ", ".join(
+        f"{sanitize_for_terminal(each, single_line=True)}{words.get(each, '')}"
+        for each in model.features
+    )
+    kept = "kept" if model.handle_invalid == "keep" else "left out"
+    text = f"{shown}. Records with unknown categories are {kept}."
+    return _head("features", Content.styled(text, MUTED))
