@@ -33,7 +33,6 @@ from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.core.workbooks import write_workbook
 from tests.plugins.database.support import DATABASE
 from tests.plugins.hub.properties import DATES, HUB_PROPERTIES
-from tests.plugins.hub.properties import HUB_PROPERTIES
 from tests.plugins.pdf.documents import write_pdf
 from tests.plugins.spark_models.properties import NEEDS_A_MODEL, PAIRS, TEXT_PROPERTIES, WORDS
 

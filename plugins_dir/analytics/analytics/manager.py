@@ -30,7 +30,7 @@ from .places import (
     remove_folder,
 )
 from .search_model import SearchRequest
-from .store import ExperimentStore, run_in_store
+from .store import ExperimentStore
 
 T = TypeVar("T")
 _ENDED = "The application was ended before it had submitted the job. Try again."
