@@ -249,9 +249,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("transform", "Projection"): Sample(
         {"drop": "raw", "convert": "id:long,price:string", "rename": "name:label"}, ON_WIDE
     ),
-    ("transform", "JavaScript"): Sample(
-        {"script": "function transform(i, e) {e.emit(i)}"}, ON_WIDE
-    ),
+    ("transform", "JavaScript"): Sample({"script": "function transform(i, e){e.emit(i)}"}, ON_WIDE),
     ("transform", "Script"): Sample(
         {"script": "function transform(input, context) { return input; }"}, ON_WIDE
     ),
