@@ -236,12 +236,11 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ),
     ("batchsink", "Trash"): Sample({"referenceName": "r"}, ON_WIDE),
     ("batchsink", "FailPipeline"): Sample({"referenceName": "r"}, {"in": (WIDE, [])}),
+    ("transform", "Placeholder"): Sample({"schema": ONE_TEXT}, ON_WIDE),
     ("transform", "Projection"): Sample(
         {"drop": "raw", "convert": "id:long,price:string", "rename": "name:label"}, ON_WIDE
     ),
-    ("transform", "JavaScript"): Sample(
-        {"script": "function transform(input, emitter, context) { emitter.emit(input); }"}, ON_WIDE
-    ),
+    ("transform", "JavaScript"): Sample({"script": "function transform(i, e){e.emit(i)}"}, ON_WIDE),
     ("transform", "Script"): Sample(
         {"script": "function transform(input, context) { return input; }"}, ON_WIDE
     ),
