@@ -21,19 +21,21 @@ from localcdap.api.app import (
     decode_json,
 )
 
-from .model import Experiment, Model
+from .model import Experiment, Model, get_now
 from .places import MODEL
 from .row_texts import decode, encode
 from .store import EXPERIMENTS, MODELS, ExperimentStore
 
 T = TypeVar("T")
-_FIELDS: Final = ("namespace", "experiment", "id", "outcomeType", "info", "report")
+_FIELDS: Final = ("namespace", "experiment", "id", "run", "outcomeType", "info", "report")
 COMMITS: Final = StructuredTableSpecification(
     "experiment_model_commits",
     fields=dict.fromkeys(_FIELDS, FieldType.STRING),
-    primary_key=["namespace", "experiment", "id"],
+    primary_key=["namespace", "experiment", "id", "run"],
 )
 """It has no generation, which runs do not know: a row that is older than its namespace is obsolete."""
+_LONGEST_RUN_MS: Final = 7 * 86_400_000
+"""After this time a run that has not committed a model will not do so."""
 _SOURCE: Final = "pipeline"
 """What stands in place of the source of an experiment that a pipeline has made."""
 
@@ -56,15 +58,16 @@ def run_in_store(
 def find_model(tx: TransactionContext, namespace: str, experiment: str, id: str) -> Model | None:
     """Return a model by the name of its namespace, of a pipeline too; None when there is none."""
     key = {"namespace": namespace, "experiment": experiment, "id": id}
-    committed = tx.table(COMMITS.table).read(key)
-    if committed is not None and has_files(model := decode(committed["info"], Model)):
-        return model
-    rows = [
+    rows = tx.table(COMMITS.table).scan(Range.singleton(key))
+    committed = [model for row in rows if has_files(model := decode(row["info"], Model))]
+    if committed:
+        return max(committed, key=lambda model: model.createtime)
+    found = [
         row
         for row in tx.table(MODELS.table).scan(Range.singleton({"namespace": namespace}))
         if (row["experiment"], row["id"]) == (experiment, id)
     ]
-    return decode(max(rows, key=lambda row: row["generation"])["info"], Model) if rows else None
+    return decode(max(found, key=lambda row: row["generation"])["info"], Model) if found else None
 
 
 def has_files(model: Model) -> bool:
@@ -101,6 +104,7 @@ def add_commit(
     experiment: Experiment,
     model: Model,
     report: dict[str, Any],
+    run: str,
 ) -> None:
     """Note a model that a pipeline has trained, which counts from the commit of the run on."""
     tx.table(COMMITS.table).upsert(
@@ -108,6 +112,7 @@ def add_commit(
             "namespace": namespace,
             "experiment": experiment.name,
             "id": model.id,
+            "run": run,
             "outcomeType": experiment.outcome_type,
             "info": encode(model),
             "report": encode(report),
@@ -118,9 +123,11 @@ def add_commit(
 def _take_over(tx: TransactionContext, namespace: NamespaceSummary, store: ExperimentStore) -> None:
     """Make the models of runs that have committed models of their experiments."""
     table = tx.table(COMMITS.table)
-    for row in list(table.scan(Range.singleton({"namespace": namespace.name}))):
-        model, name = decode(row["info"], Model), row["experiment"]
-        is_obsolete = model.createtime < namespace.generation
+    rows = list(table.scan(Range.singleton({"namespace": namespace.name})))
+    noted = [(decode(row["info"], Model), row) for row in rows]
+    for model, row in sorted(noted, key=lambda each: each[0].createtime):
+        name, is_old = row["experiment"], get_now() - model.createtime > _LONGEST_RUN_MS
+        is_obsolete = model.createtime < namespace.generation or (is_old and not has_files(model))
         if has_files(model) and not is_obsolete:
             if store.find_experiment(name) is None:
                 store.put_experiment(

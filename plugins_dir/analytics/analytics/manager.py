@@ -203,8 +203,9 @@ class ModelManager:
         splits = self._list_complete(namespace, experiment)
         jobs, folders = self.run(namespace, lambda store: store.delete_experiment(experiment))
         self._stop(namespace, [*jobs, *(e.id for e in self._list_searches(namespace, splits))])
-        own = list_experiment_folders(self._open(namespace), experiment)
-        self._remove(namespace, [*own, *map(Path, folders)])
+        self._remove(namespace, list_experiment_folders(self._open(namespace), experiment))
+        for folder in folders:
+            remove_folder(folder)
 
     def end_abandoned(self) -> None:
         """Make failed what an earlier process of the application has left without a job."""

@@ -237,7 +237,9 @@ class ModelTrainer(SparkSink):
             outcome_type="string" if plan.is_class else "double",
         )
         context.transactions.run(
-            lambda tx: add_commit(tx, context.namespace, experiment, model, trained.report)
+            lambda tx: add_commit(
+                tx, context.namespace, experiment, model, trained.report, context.run_id
+            )
         )
 
     def _describe(self) -> Model:

@@ -302,3 +302,32 @@ def test_histograms_are_those_of_the_original():
     assert same.divergence == 0
     assert other.divergence == 1
     assert [each.bin for each in other.histo] == ["a", "b"]
+
+
+def test_models_of_pipelines_count_when_their_files_are_there(app, call, tmp_path):
+    commits, model = load("commits"), load("model")
+    experiment = model.Experiment(name="p", outcome="outcome", outcome_type="string")
+
+    def note(run: str) -> Path:
+        trained = model.Model(name="m", id="m", createtime=model.get_now(), outcome="outcome")
+        trained.folder = str(tmp_path / "models" / "p" / "m" / run)
+        app.context.transactions.run(
+            lambda tx: commits.add_commit(tx, "default", experiment, trained, {"run": run}, run)
+        )
+        return Path(trained.folder)
+
+    def find() -> Any:
+        return app.context.transactions.run(lambda tx: commits.find_model(tx, "default", "p", "m"))
+
+    first, second = note("a"), note("b")
+    assert call("get", "experiments")["totalRowCount"] == 0
+    assert find() is None
+    (first / "model" / "metadata").mkdir(parents=True)
+    assert find().folder == str(first)
+    assert call("get", "experiments/p/models/m")["folder"] == str(first)
+    assert call("get", "experiments/p/models/m/report") == {"run": "a"}
+    (second / "model" / "metadata").mkdir(parents=True)
+    assert call("get", "experiments/p/models/m")["folder"] == str(second)
+    assert not first.exists()
+    call("delete", "experiments/p")
+    assert not (tmp_path / "models" / "p").exists()
