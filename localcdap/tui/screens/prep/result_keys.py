@@ -79,9 +79,9 @@ class ResultKeys(RecipeScreen):
         no_source = None if source.stage is None else "the stage has a pipeline"
         choices = [
             Choice("Open a pipeline with it", "pipeline", reason=no_source),
-            Choice("Insert it into a pipeline", "insert", reason=no_source),
             Choice("Apply it to all rows, into a file", "apply", reason=no_file),
             Choice("Run it on all rows, and compare them with the sample", "count", reason=no_file),
+            Choice("Insert it into a pipeline", "insert", reason=no_source),
             Choice("Save it as a file of directives", "save"),
             Choice("Save it as a test, with a pipeline", "test", reason=no_source),
             Choice("Show what of it Spark runs itself", "explain", reason=no_source),
