@@ -19,7 +19,8 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
 
         - ``studio``: validate pipelines and stages; ``editing``: edit a pipeline step by step
         - ``applications``, ``drafts``, ``templates``: deployed and unfinished pipelines, plugin templates
-        - ``runs``, ``previews``, ``debugging``, ``cases``: run a pipeline, or parts of it on a few records
+        - ``runs``, ``previews``, ``debugging``, ``cases``: run a pipeline, or parts of it on a few records;
+          ``recordings``: what stages read and write in place of systems that are not here
         - ``statistics``: dashboards and overviews of runs, and why they fail
         - ``artifacts``, ``methods``: the plugins and their methods; ``apps``: system applications;
           ``jobs``: what they compute on Spark

@@ -42,8 +42,8 @@ CHECKED = {
     "ADMIN on namespace {namespace}": (
         "connections.delete connections.load connections.put dataset-modules.add "
         "dataset-modules.delete dataset-modules.delete_all messaging.create_topic "
-        "messaging.delete_topic runs.prune secure-keys.delete secure-keys.put "
-        "templates.delete templates.save"
+        "messaging.delete_topic recordings.remove_recording recordings.set_recording runs.prune "
+        "secure-keys.delete secure-keys.put templates.delete templates.save"
     ),
     "ADMIN on namespace {name}": "namespaces.create namespaces.delete namespaces.update",
     "EXECUTE on application of the request, or for a file its namespace": "runs.start",
@@ -85,7 +85,7 @@ CHECKED = {
     "any on application of {run}": (
         "runs.drain_spool runs.find_in_log runs.find_log_row runs.get runs.get_document "
         "runs.get_log_line runs.read_log runs.read_log_outline runs.read_log_page "
-        "runs.read_profiles runs.summarize_log runs.wait runs.wait_for_log statistics.classify "
+        "runs.read_alerts runs.read_profiles runs.summarize_log runs.wait runs.wait_for_log statistics.classify "
         "statistics.compare statistics.list_around"
     ),
     "any on application {namespace}/{pipeline}": "statistics.read_statistics",
@@ -109,9 +109,9 @@ CHECKED = {
         "artifacts.list_capability_warnings artifacts.list_hidden artifacts.list_plugins "
         "artifacts.read_documentation connections.list_connections connectors.list_types datasets.list_types "
         "drafts.export drafts.get "
-        "drafts.list_drafts drafts.list_revisions messaging.describe_topic "
-        "messaging.list_topics runs.get_arguments runs.list_profiles secure-keys.describe "
-        "secure-keys.list_keys tables.read_shapes templates.get templates.list_templates"
+        "drafts.list_drafts drafts.list_revisions impact.find_readers messaging.describe_topic "
+        "messaging.list_topics recordings.list_recordings runs.get_arguments runs.list_profiles secure-keys.describe "
+        "secure-keys.list_keys sql.read_rows tables.read_shapes templates.get templates.list_templates"
     ),
     "any on namespace {namespace}; shows what is visible": (
         "applications.list_applications datasets.list_datasets lineage.list_datasets runs.list_runs "

@@ -83,7 +83,7 @@ class ModelTrainer(SparkSink):
         )
         model_dataset: str = field("The name of the file set with the models.", default="models")
         model_meta_dataset: str = field(
-            "Not used: what is known about models is in Analytics.", default="modelmeta"
+            "Not used here: what is known about models is in Analytics.", default="modelmeta"
         )
 
     config: Config

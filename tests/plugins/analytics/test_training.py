@@ -91,7 +91,7 @@ def test_mlflow_reads_a_model_which_predicts_over_connect(mlflow_folder, spark):
     from mlflow.models import Model
     from pyspark.ml import PipelineModel
 
-    rows = [(9.5, "red", 4, 30.0), (0.5, "blue", 2, 3.0), (None, "green", None, None)]
+    rows = [(9.5, "red", 4, 30.0), (0.5, "blue", 2, 3.0), (5.0, "green", 3, 12.5)]
     data = spark.createDataFrame(rows, "size double, colour string, legs int, weight double")
 
     described = Model.load(str(mlflow_folder))
