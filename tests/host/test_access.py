@@ -85,8 +85,8 @@ CHECKED = {
     "any on application of {run}": (
         "runs.drain_spool runs.find_in_log runs.find_log_row runs.get runs.get_document "
         "runs.get_log_line runs.read_log runs.read_log_outline runs.read_log_page "
-        "runs.read_alerts runs.read_profiles runs.summarize_log runs.wait runs.wait_for_log statistics.classify "
-        "statistics.compare statistics.list_around"
+        "runs.read_alerts runs.read_profiles runs.summarize_log runs.wait runs.wait_for_log "
+        "statistics.classify statistics.compare statistics.list_around"
     ),
     "any on application {namespace}/{pipeline}": "statistics.read_statistics",
     "any on application {namespace}/{name}": (
@@ -110,8 +110,9 @@ CHECKED = {
         "artifacts.read_documentation connections.list_connections connectors.list_types datasets.list_types "
         "drafts.export drafts.get "
         "drafts.list_drafts drafts.list_revisions impact.find_readers messaging.describe_topic "
-        "messaging.list_topics recordings.list_recordings runs.get_arguments runs.list_profiles secure-keys.describe "
-        "secure-keys.list_keys sql.read_rows tables.read_shapes templates.get templates.list_templates"
+        "messaging.list_topics recordings.list_recordings runs.get_arguments runs.list_profiles "
+        "secure-keys.describe secure-keys.list_keys sql.read_rows tables.read_shapes "
+        "templates.get templates.list_templates"
     ),
     "any on namespace {namespace}; shows what is visible": (
         "applications.list_applications datasets.list_datasets lineage.list_datasets runs.list_runs "

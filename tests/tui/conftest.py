@@ -25,12 +25,13 @@ def own_places(tmp_path_factory, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def no_naps(monkeypatch):
-    """A pilot waits for what is done and drawn, instead of a while; nothing glides from place to place."""
+    """A pilot waits for what is done and drawn, instead of a while; nothing glides, and no cursor blinks."""
     monkeypatch.setattr("textual.app.wait_for_idle", at_rest)
     monkeypatch.setattr("textual.pilot.wait_for_idle", at_rest)
     monkeypatch.setattr("textual.pilot.Pilot._wait_for_screen", at_rest)
     monkeypatch.setattr("textual.screen.UPDATE_PERIOD", 1.0)
     monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.setattr("textual.widgets.Input._toggle_cursor", lambda _: None)
 
 
 @pytest.fixture(scope="module")
