@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import reduce
@@ -83,6 +84,10 @@ def _write_sinks(
     if len(sinks) == 1:
         _write_sink(sinks[0], flow, spark, tag)
         return
+    if any(sink.stage.type == "sparksink" for sink in sinks):
+        # The modules of pyspark.ml import each other: of two threads that import them first, one can find a
+        # module half done, and fails with an ImportError.
+        importlib.import_module("pyspark.ml")
     threads = ThreadPoolExecutor(_WRITERS, thread_name_prefix="sink")
     writes: list[Future[None]] = []
     try:
