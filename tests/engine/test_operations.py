@@ -16,6 +16,7 @@ from tests.e2e.program import wait_until
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.slow
 def test_an_operation_that_loses_its_interrupt_has_ended(engine, tmp_path: Path):
     """The optimizer sleeps in the thread of the operation; ``try_reflect`` makes null of the interrupt."""
     out = tmp_path / "out"
