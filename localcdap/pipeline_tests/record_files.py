@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError
+from localcdap.pipeline.recordings.rows import read_csv
 from localcdap.pipeline_tests.model import Records
 
 SUFFIXES: Final = (".csv", ".json", ".jsonl")
@@ -51,22 +52,11 @@ def write_records(file: Path, records: list[Any]) -> None:
 
 
 def _parse_csv(file: Path, text: str) -> list[Any]:
-    reader = csv.reader(io.StringIO(text), strict=True)
-    rows: list[Any] = []
-    try:
-        header = next(reader, [])
+    def check_header(header: list[str]) -> None:
         if not header or len(set(header)) < len(header):
             raise BadRequestError(f"{file}:1: the header must name every column once.")
-        for row in reader:
-            if row and len(row) != len(header):
-                raise BadRequestError(
-                    f"{file}:{reader.line_num}: {len(row)} values, but {len(header)} columns."
-                )
-            if row:
-                rows.append(dict(zip(header, row, strict=True)))
-    except csv.Error as error:
-        raise BadRequestError(f"{file}:{reader.line_num}: {error}.") from None
-    return rows
+
+    return list(read_csv(io.StringIO(text), file, ",", check_header))
 
 
 def _parse_json(file: Path, text: str) -> list[Any]:

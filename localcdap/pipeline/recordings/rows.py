@@ -137,26 +137,39 @@ def _open_text(file: Path) -> IO[str]:
 
 
 def _read_csv(file: Path, delimiter: str) -> Rows:
-    with _open_text(file) as stream:
-        reader = csv.reader(stream, delimiter=delimiter, strict=True)
-        header = next(reader, None)
-        if header is None:
-            return
+    def check_header(header: list[str]) -> None:
         if len(set(header)) < len(header) or "" in header:
             raise BadRequestError(
                 f"The recording '{file}' has no header.",
                 "The first line must name every column once.",
             )
-        try:
-            for row in reader:
-                if row and len(row) != len(header):
-                    raise BadRequestError(
-                        f"{file}:{reader.line_num}: {len(row)} values, but {len(header)} columns."
-                    )
-                if row:
-                    yield dict(zip(header, row, strict=True))
-        except csv.Error as error:
-            raise BadRequestError(f"{file}:{reader.line_num}: {error}.") from None
+
+    with _open_text(file) as stream:
+        yield from read_csv(stream, file, delimiter, check_header)
+
+
+def read_csv(
+    stream: IO[str], file: Path, delimiter: str, check_header: Callable[[list[str]], None]
+) -> Iterator[dict[str, str]]:
+    """Yield the rows of a CSV file with a header, without empty lines.
+
+    :param file: for messages.
+    :param check_header: raises a BadRequestError for a wrong header; that of an empty file is empty.
+    :raises BadRequestError: when the file is no CSV, or a row has another number of values; it has the line.
+    """
+    reader = csv.reader(stream, delimiter=delimiter, strict=True)
+    try:
+        header = next(reader, [])
+        check_header(header)
+        for row in reader:
+            if row and len(row) != len(header):
+                raise BadRequestError(
+                    f"{file}:{reader.line_num}: {len(row)} values, but {len(header)} columns."
+                )
+            if row:
+                yield dict(zip(header, row, strict=True))
+    except csv.Error as error:
+        raise BadRequestError(f"{file}:{reader.line_num}: {error}.") from None
 
 
 def _read_json(file: Path) -> Rows:

@@ -95,6 +95,7 @@ def test_the_types_of_texts_are_guessed_and_codes_stay_texts(tmp_path):
         ("empty.csv", b"", "is empty"),
         ("a.docx", b"x", "is of no format"),
         ("twice.csv", b"a,a\n1,2\n", "has no header"),
+        ("quote.csv", b'id,"na\n', "quote.csv:1: unexpected end of data"),
         ("short.csv", b"a,b\n1\n", "short.csv:2: 1 values, but 2 columns"),
         ("quote.csv", b'a,b\n"1,2\n', "quote.csv"),
         ("bad.json", b"{oops", "is not valid JSON"),
