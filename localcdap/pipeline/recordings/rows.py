@@ -155,7 +155,7 @@ def read_csv(
 
     :param file: for messages.
     :param check_header: raises a BadRequestError for a wrong header; that of an empty file is empty.
-    :raises BadRequestError: when the file is no CSV, or a row has another number of values; it has the line.
+    :raises BadRequestError: when the file is not CSV, or a row has another number of values; it has the line.
     """
     reader = csv.reader(stream, delimiter=delimiter, strict=True)
     try:
