@@ -27,9 +27,14 @@ _CONNECT_MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
 """Variable that makes the functions of pyspark build Spark Connect expressions."""
 _CASE: Final = {"spark.sql.caseSensitive": "true"}
 """A schema may have the fields ``a`` and ``A``."""
-_OWN_WORKERS: Final = "spark.sql.execution.pyspark.udf.tracebackDumpIntervalSeconds"
-_OWN_WORKERS_FROM: Final = 100_000_000
-"""Seconds: no worker dumps a traceback so late."""
+NUMBER_PROPERTY: Final = "spark.sql.execution.pyspark.udf.tracebackDumpIntervalSeconds"
+"""Gives a session Python workers of its own.
+
+The local server shares workers among sessions whose workers have the same environment variables; this
+property becomes one (``BasePythonRunner.compute``).
+"""
+_NUMBERS_FROM: Final = 100_000_000
+"""The smallest value of that property, in seconds: no worker dumps a traceback so late."""
 _NEEDED: Final = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
@@ -97,7 +102,8 @@ def connect(endpoint: Endpoint, session_id: str | None = None) -> SparkSession:
             _check_version(endpoint, spark.version)
         else:
             leave_plans_uncompressed(spark)
-        set_properties(spark, _CASE | (_NEEDED if is_cluster else _separate_workers(spark)))
+        own = {NUMBER_PROPERTY: str(get_workers_number(spark.session_id))}
+        set_properties(spark, _CASE | (_NEEDED if is_cluster else own))
         set_retries(spark, None if is_cluster else _RETRIES)
     except (PySparkException, RpcError, EngineError) as error:
         if spark is not None:
@@ -108,14 +114,9 @@ def connect(endpoint: Endpoint, session_id: str | None = None) -> SparkSession:
     return spark
 
 
-def _separate_workers(spark: SparkSession) -> dict[str, str]:
-    """Return a property that gives a session Python workers of its own, which no other session uses.
-
-    Spark's local server shares them among sessions whose workers have the same environment variables, and
-    this property becomes one (``BasePythonRunner.compute``).
-    """
-    number = uuid.UUID(spark.session_id).int % _OWN_WORKERS_FROM
-    return {_OWN_WORKERS: str(_OWN_WORKERS_FROM + number)}
+def get_workers_number(session_id: str) -> int:
+    """Return the number of the Python workers of a session that has no slot of workers."""
+    return _NUMBERS_FROM + uuid.UUID(session_id).int % _NUMBERS_FROM
 
 
 def _check_version(endpoint: Endpoint, found: str) -> None:

@@ -416,13 +416,13 @@ class TestShared:
         eventually(
             lambda: not any(psutil.Process(pid).children() for pid in new), "its workers end"
         )
-        with hold_lease(tmp_path / "old"):
+        with hold_lease(tmp_path / "leases"):
             pass
-        kept = IdleWorkers(record.server, engine_directory / "leases")
+        kept = IdleWorkers(record.server, engine_directory)
         kept.end_idle(forks)
         kept.end_idle(forks)
         assert new <= daemons(), "they are younger than the lease of these tests"
-        reaper = IdleWorkers(record.server, tmp_path / "nobody")
+        reaper = IdleWorkers(record.server, tmp_path)
         reaper.end_idle(forks)
         assert new <= daemons(), "one look is not enough"
         reaper._idle &= {psutil.Process(pid) for pid in new}

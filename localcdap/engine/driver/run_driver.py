@@ -22,7 +22,7 @@ from localcdap.engine.driver.cancellation import Cancellation, Killed
 from localcdap.engine.driver.operations import end_operations
 from localcdap.engine.driver.progress_report import ProgressReport, create_status, log_to_spool
 from localcdap.engine.driver.task_listener import TASK_MESSAGES, TaskListener
-from localcdap.engine.driver.worker_start import start_workers
+from localcdap.engine.driver.worker_start import RunWorkers
 from localcdap.engine.driver.workflow import Workflow
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.host_client import (
@@ -86,6 +86,7 @@ class RunDriver:
         """Whether Spark does nothing more for the run."""
         leases = order.engine_leases
         server = Path(leases).parent if leases else None
+        self._workers: Final = RunWorkers(server)
         self._monitor: Final = ServerMonitor(server, order.engine_url)
 
     def run(self) -> RunStatus:
@@ -131,6 +132,7 @@ class RunDriver:
         with suppress(Exception):  # the engine may be gone, and all that it kept with it
             if self._workflow is not None:
                 self._workflow.release()
+        self._workers.end(self._order.session_id, has_ended=self._has_ended)
         if self._cancellation.spark is not None:
             self._cancellation.spark.stop()
 
@@ -153,8 +155,8 @@ class RunDriver:
         run.spark.registerProgressHandler(progress)
         if order.remote:
             self._prepare_cluster(run)
-        if not order.remote and resolved.has_python_stages:
-            start_workers(run.spark)
+        if resolved.has_python_stages:
+            self._workers.start(run.spark)
         workflow = self._workflow = Workflow(
             order,
             resolved,

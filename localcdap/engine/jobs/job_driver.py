@@ -14,7 +14,6 @@ from localcdap.artifacts.loading import load_application
 from localcdap.artifacts.tracebacks import to_plugin_error
 from localcdap.engine.driver.progress_report import ProgressReport, create_status
 from localcdap.engine.driver.run_driver import RunDriver
-from localcdap.engine.driver.worker_start import start_workers
 from localcdap.engine.jobs.job_context import JobRunContext
 from localcdap.engine.jobs.job_input import JobInput
 from localcdap.engine.messages.orders import JobOrder, WorkOrder
@@ -65,7 +64,7 @@ class JobDriver(RunDriver):
         if self._order.remote:
             self._prepare_cluster(run)
         elif resolved.has_python_stages:
-            start_workers(run.spark)
+            self._workers.start(run.spark)
         return self._load(), run
 
     def _load(self) -> SystemJob:

@@ -13,6 +13,8 @@ from typing import Final, Self
 import psutil
 
 from localcdap.engine.local.leases import find_oldest_lease
+from localcdap.engine.local.server_record import LEASES
+from localcdap.engine.local.worker_slots import list_daemons
 
 _AGAIN_S: Final = 30.0
 """Minimum seconds between two starts, for a fork server that cannot live."""
@@ -75,16 +77,17 @@ class ForkServerSupervisor:
 class IdleWorkers:
     """The worker daemons of sessions that are over, up to 75 MB each, which Spark keeps until it stops.
 
-    A daemon belongs to such a session when it had no worker in two checks in a row and is older than every
-    lease. If a process without a lease still uses the session, Spark starts another daemon.
+    A daemon belongs to such a session when it had no worker in two checks in a row, is older than every
+    lease and does not serve a slot. If a process without a lease still uses the session, Spark starts
+    another daemon.
 
     :param server: process id of the Spark server, which has started the daemons that were not forked.
-    :param leases: folder of the leases.
+    :param engine: the directory of the local engine.
     """
 
-    def __init__(self, server: int, leases: Path) -> None:
+    def __init__(self, server: int, engine: Path) -> None:
         self._server: Final = server
-        self._leases: Final = leases
+        self._engine: Final = engine
         self._idle: set[psutil.Process] = set()
 
     def end_idle(self, fork_server: int | None = None) -> None:
@@ -99,12 +102,13 @@ class IdleWorkers:
         self._idle = idle
 
     def _find_idle(self, fork_server: int | None) -> set[psutil.Process]:
-        since = find_oldest_lease(self._leases)
+        since = find_oldest_lease(self._engine / LEASES)
+        kept = list_daemons(self._engine)
         idle = set()
         for process in find_daemons(self._server, fork_server):
             with contextlib.suppress(psutil.Error):
                 old = since is None or process.create_time() < since - _CLOCK_S
-                if old and not process.children():
+                if old and process.pid not in kept and not process.children():
                     idle.add(process)
         return idle
 

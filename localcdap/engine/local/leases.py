@@ -16,14 +16,19 @@ from pathlib import Path
 @contextlib.contextmanager
 def hold_lease(folder: Path) -> Iterator[None]:
     """Hold a lease for the duration of a block."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / f"{os.getpid()}-{uuid.uuid4().hex}"
-    descriptor = _open_locked(path)
+    path, descriptor = take_lease(folder)
     try:
         yield
     finally:
         path.unlink(missing_ok=True)
         os.close(descriptor)
+
+
+def take_lease(folder: Path) -> tuple[Path, int]:
+    """Hold a lease until this process and all forks of it end; return its file, and its descriptor."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / f"{os.getpid()}-{uuid.uuid4().hex}"
+    return path, _open_locked(path)
 
 
 def _open_locked(path: Path) -> int:
@@ -54,6 +59,11 @@ def are_leases_held(folder: Path, *, by_others: bool = False) -> bool:
     """
     own = f"{os.getpid()}-"
     return any(not (by_others and path.name.startswith(own)) for path in _list_held(folder))
+
+
+def list_holders(folder: Path) -> list[int]:
+    """Return the ids of the processes that took the leases that are held."""
+    return [int(path.name.partition("-")[0]) for path in _list_held(folder)]
 
 
 def find_oldest_lease(folder: Path) -> float | None:

@@ -208,7 +208,7 @@ def _has_port(server: subprocess.Popen[bytes], port: int) -> bool:
 
 def _watch_server(server: subprocess.Popen[bytes], directory: Path, options: ServerOptions) -> bool:
     """Return when the server has ended or is not needed any more; the result says whether it was idle."""
-    workers = IdleWorkers(server.pid, directory / LEASES)
+    workers = IdleWorkers(server.pid, directory)
     began = used = checked = time.monotonic()
     limit = options.idle_minutes * 60
     pause = min(1.0, limit / 4) if limit else 1.0

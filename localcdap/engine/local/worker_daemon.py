@@ -13,6 +13,7 @@ import importlib
 import os
 from typing import Final
 
+from localcdap.engine.local.worker_slots import register_daemon
 from localcdap.engine.spark_internals import get_daemon_manager
 
 WORKER_MODULE: Final = "pyspark.worker"
@@ -52,6 +53,7 @@ def detach_standard_input() -> None:
 def serve() -> None:
     """Fork workers until Spark closes the standard input."""
     detach_standard_input()
+    register_daemon()
     get_daemon_manager()()
 
 
