@@ -43,6 +43,21 @@ class Command:
 
 
 @dataclass(frozen=True)
+class Call:
+    """A call in this process, such as what the open studio asks of its host."""
+
+    run: Callable[[], None]
+    clean: Callable[[], None]
+
+    def seconds(self) -> float:
+        """Wall seconds of one call."""
+        self.clean()
+        start = time.perf_counter()
+        self.run()
+        return time.perf_counter() - start
+
+
+@dataclass(frozen=True)
 class Row:
     """One line of the table: ours against the reference, and what was promised."""
 
@@ -61,7 +76,7 @@ class Row:
         return self.ours_s / self.reference_s
 
 
-def alternate(commands: Sequence[Command], rounds: int, warm_ups: int = 1) -> list[float]:
+def alternate(commands: Sequence[Command | Call], rounds: int, warm_ups: int = 1) -> list[float]:
     """Median seconds of each command over ``rounds`` turns, after uncounted warm-ups."""
     for command in commands:
         for _ in range(warm_ups):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +13,11 @@ from benchmarks.artifacts import artifacts
 from benchmarks.datasets import datasets
 from benchmarks.editing import editing
 from benchmarks.lineage import lineage
-from benchmarks.measure import Command, Row, alternate, at_most, remove, times_faster
+from benchmarks.measure import Command, Row, alternate, at_most, remove, times_faster, within
 from benchmarks.metadata import metadata
 from benchmarks.recipes import checked_seconds
 from benchmarks.reports import reports
+from benchmarks.sessions import open_session, trial_records
 from benchmarks.structured import structured
 from benchmarks.studio import studio
 from benchmarks.workspaces import workspaces
@@ -25,7 +25,6 @@ from localcdap.home import Home
 from localcdap.host.demo import install_demo
 
 _REFERENCES: Final = Path(__file__).parent / "references"
-_DEMO: Final = Path(__file__).parents[1] / "data" / "demo"
 _REUSE: Final = {"SPARK_LOCAL_CONNECT_REUSE": "1"}
 LARGE_ROWS: Final = 10_000_000
 RECORD_ROWS: Final = 2_000_000
@@ -33,6 +32,8 @@ RECIPE_ROWS: Final = 3_000_000
 EXPECTATION_ROWS: Final = 1_000_000
 SMALL_ROWS: Final = 1_000
 BRANCHES: Final = 11
+_SESSION_WARM_UPS: Final = 3
+"""The Java compiler still gains in the second and third run of a pipeline."""
 BRANCH_ROWS: Final = 8
 
 
@@ -83,23 +84,35 @@ def small_run(folder: Path, rounds: int) -> Iterator[Row]:
     warm = _script("relational.py", source, theirs, warm=True)
     # A server that stays warm would hold the port that the cold script's own one wants.
     (cold_s,) = alternate([cold], max(1, rounds // 2), warm_ups=0)
-    ours_s, warm_s = alternate([run, warm], rounds)
+    with open_session(folder / "home") as session:
+        inside = session.run(file, {}, remove(ours))
+        ours_s, inside_s, warm_s = alternate(
+            [run, inside, warm], rounds, warm_ups=_SESSION_WARM_UPS
+        )
     yield times_faster("small run, warm engine", ours_s, "PySpark script", cold_s, 6)
-    yield at_most("small run, warm engine", ours_s, "same, warm Connect server", warm_s, 0.5)
+    yield at_most("small run, open session", inside_s, "same, warm Connect server", warm_s, 0.5)
+    yield at_most("small run, localcdap run", ours_s, "same, warm Connect server", warm_s, 0.5)
 
 
 def demo(folder: Path, rounds: int) -> Iterator[Row]:
-    """The run of ``localcdap demo`` on a warm engine: 10 stages, 60 records, 3 sinks."""
+    """The demo on a warm engine, 10 stages, 60 records, 3 sinks: its run, its preview, and a stage tried."""
     installed = install_demo(Home(folder / "home"))
     data_folder, theirs = installed.parent, folder / "demo-theirs"
-    argument = f"demo.folder={data_folder}"
-    outputs = data_folder / "out"
-    run = _localcdap(folder, "run", str(installed), "-a", argument, output=outputs)
-    check = _localcdap(folder, "validate", str(installed), "-a", argument)
+    arguments = {"demo.folder": str(data_folder)}
     script = _script("demo.py", data_folder, theirs, warm=True)
-    run_s, script_s, check_s = alternate([run, script, check], rounds)
-    yield at_most("demo, warm engine", run_s, "hand-written, warm server", script_s, 0.5)
-    yield at_most("demo, warm engine", run_s, "localcdap validate", check_s, 5)
+    shown = _script("demo_preview.py", data_folder, folder / "shown.txt", warm=True)
+    with open_session(folder / "home") as session:
+        run = session.run(installed, arguments, remove(data_folder / "out"))
+        preview = session.preview(installed, arguments)
+        trial = session.try_stage(installed, arguments, "Amount", trial_records(100))
+        run_s, script_s, preview_s, shown_s, trial_s = alternate(
+            [run, script, preview, shown, trial], rounds, warm_ups=_SESSION_WARM_UPS
+        )
+    yield at_most("run of the demo", run_s, "hand-written, warm server", script_s, 0.5)
+    yield within("run of the demo", run_s, 2.0)
+    yield at_most("preview of the demo", preview_s, "script, warm Connect server", shown_s, 0.5)
+    yield within("preview of the demo", preview_s, 1.0)
+    yield within("a stage tried on 100 records", trial_s, 0.2)
 
 
 def branches(folder: Path, rounds: int) -> Iterator[Row]:
@@ -202,19 +215,6 @@ def validate(folder: Path, rounds: int) -> Iterator[Row]:
     yield times_faster("validate 30 stages, cold", ours_s, "spark-pipelines dry-run", theirs_s, 20)
 
 
-def preview(folder: Path, rounds: int) -> Iterator[Row]:
-    """A preview of the demo on the warm engine, against a script that shows every stage, and ``validate``."""
-    demo = folder / "demo"
-    shutil.copytree(_DEMO, demo, dirs_exist_ok=True)
-    file, argument = str(demo / "pipeline.json"), f"demo.folder={demo}"
-    ours = _localcdap(folder, "preview", file, "-a", argument)
-    script = _script("demo_preview.py", demo, folder / "shown.txt", warm=True)
-    validated = _localcdap(folder, "validate", file, "-a", argument)
-    ours_s, script_s, validated_s = alternate([ours, script, validated], rounds)
-    yield at_most("preview of the demo", ours_s, "script, warm Connect server", script_s, 0.5)
-    yield at_most("preview of the demo", ours_s, "localcdap validate", validated_s, 3.0)
-
-
 def _declarative_pipeline(folder: Path, nodes: int) -> Path:
     """A Spark Declarative Pipelines project of a chain of views. Returns its specification file."""
     sources = folder / "transformations"
@@ -245,7 +245,6 @@ ALL: Final = {
     "recipe_check": recipe_check,
     "workspaces": workspaces,
     "validate": validate,
-    "preview": preview,
     "artifacts": artifacts,
     "editing": editing,
     "structured": structured,
