@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -103,6 +104,22 @@ def count(endpoint: Endpoint) -> int:
 
     with open_session(endpoint) as spark:
         return spark.range(5).mapInArrow(doubled, "id long").toArrow().num_rows
+
+
+def write_jar(path: Path, name: str) -> Path:
+    """Write a jar with a public class that has a constructor and nothing else."""
+    texts = [name, "java/lang/Object", "<init>", "()V", "Code"]
+    constants = b"".join(b"\x01" + struct.pack(">H", len(t)) + t.encode() for t in texts)
+    # Then: class name, class Object, name and type of the constructor, method of Object.
+    constants += b"\x07\0\x01" + b"\x07\0\x02" + b"\x0c\0\x03\0\x04" + b"\x0a\0\x07\0\x08"
+    code = b"\x2a\xb7\0\x09\xb1"  # aload_0, invokespecial, return
+    attribute = struct.pack(">HHI", 1, 1, len(code)) + code + bytes(4)
+    method = struct.pack(">4H", 1, 3, 4, 1) + struct.pack(">HI", 5, len(attribute)) + attribute
+    head = struct.pack(">IHHH", 0xCAFEBABE, 0, 49, 10) + constants
+    body = struct.pack(">6H", 0x21, 6, 7, 0, 0, 1) + method + bytes(2)
+    with zipfile.ZipFile(path, "w") as jar:
+        jar.writestr(f"{name}.class", head + body)
+    return path
 
 
 def call_without_secret(port: int) -> bytes:
@@ -346,6 +363,20 @@ class TestShared:
             one.range(1).createOrReplaceTempView("only_here")
             assert one.catalog.tableExists("only_here")
             assert not two.catalog.tableExists("only_here")
+
+    def test_classes_of_an_added_jar_are_found(self, engine: Endpoint, tmp_path: Path):
+        jar = write_jar(tmp_path / "driver.jar", "NoDriver")
+
+        def find_driver(spark) -> str:
+            spark.sql(f"ADD JAR '{jar}'")
+            options = {"url": "jdbc:none:", "driver": "NoDriver", "dbtable": "t"}
+            with pytest.raises(Exception, match="NoDriver") as caught:
+                spark.read.format("jdbc").options(**options).load().collect()
+            return str(caught.value)
+
+        for _ in range(2):  # another session finds them as well
+            with open_session(engine) as spark:
+                assert "cannot be cast to class java.sql.Driver" in find_driver(spark)
 
     def test_sessions_share_the_classes_that_spark_compiles(self, engine: Endpoint):
         with open_session(engine) as spark:

@@ -9,18 +9,22 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.spark.deploy.SparkHadoopUtil;
-import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connect.service.SparkConnectService;
 
 /**
- * The main class of the local server: a session with the plugin Spark Connect.
+ * The main class of the local server: Spark with the service of Spark Connect.
  *
  * Spark's own main class would isolate the artifacts of sessions whatever the properties say
- * (SparkConnectServer).
+ * (SparkConnectServer). Without isolation Spark runs the operations of all sessions with the class loader
+ * that the service was started with. So that one is the loader to which ADD JAR adds the drivers of databases.
  */
 public class LocalServer {
     public static void main(String[] arguments) throws Exception {
         useFilesWithoutPrograms();
-        SparkSession.builder().getOrCreate();
+        SparkSession spark = (SparkSession) SparkSession.builder().getOrCreate();
+        Thread.currentThread().setContextClassLoader(spark.sharedState().jarClassLoader());
+        SparkConnectService.start(spark.sparkContext());
         Thread.currentThread().join();
     }
 

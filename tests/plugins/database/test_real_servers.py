@@ -179,7 +179,7 @@ def test_a_row_that_fails_leaves_nothing(place: Place):
 
     assert run.error is not None
     host = f"127.0.0.1:{place.server.port}"
-    assert f"Stage 's1': the database at {host} refuses:" in run.error.message
+    assert f"Stage 's1': the database at {host} reports an error:" in run.error.message
     assert "uplicate" in run.error.message
     assert place.server.sql("SELECT id FROM taken;") == "2"
 
