@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +26,7 @@ from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import KEY, Expectation
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.recipe_files import apply_recipe
+from localcdap.runs.recipe_rows import run_recipe_rows
 from localcdap.text import format_available, plural
 
 if TYPE_CHECKING:
@@ -32,6 +35,17 @@ if TYPE_CHECKING:
 _CLEAR: Final = "\r\x1b[K"
 """Moves the cursor to the beginning of the line, and clears it."""
 _BINARY: Final = ("parquet", "excel")
+_SPARK_ABOVE: Final = "1GB"
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?b?)", re.IGNORECASE)
+_UNITS: Final = {
+    "": 1,
+    "B": 1,
+    **{
+        unit: 10 ** (3 * power)
+        for power, prefix in enumerate("KMGT", 1)
+        for unit in (prefix, f"{prefix}B")
+    },
+}
 
 
 class _PrepGroup(click.Group):
@@ -148,6 +162,19 @@ def _find_connection(instance: Instance, data: str) -> tuple[str, str]:
     help="Write the rows that are left out into FILE: a JSON object with row, message, code and record on "
     "each line.",
 )
+@click.option(
+    "--spark/--no-spark",
+    default=None,
+    help="Whether Spark runs the recipe. Default: for an INPUT above the limit, where it can.",
+)
+@click.option(
+    "--spark-above",
+    "limit",
+    metavar="SIZE",
+    default=_SPARK_ABOVE,
+    show_default=True,
+    help="The size of INPUT above which Spark runs the recipe, such as 500MB or 2GB.",
+)
 @arguments_option
 @instance_options
 def apply(
@@ -160,10 +187,12 @@ def apply(
     rules: str | None,
     skip_failures: bool,
     errors: str | None,
+    spark: bool | None,
+    limit: str,
     arguments: tuple[str, ...],
     **how: Any,
 ) -> None:
-    """Apply RECIPE to the file INPUT, row by row and without Spark.
+    """Apply RECIPE to the file INPUT: row by row, or on Spark if INPUT is large. The result is the same.
 
     RECIPE is a file of directives, or a pipeline file with a Wrangler stage. '-' as INPUT reads stdin.
 
@@ -174,6 +203,7 @@ def apply(
 
     A row that fails ends the command; nothing is written then.
     """
+    size = _parse_size(limit)
     text, expectations = _read_recipe(recipe, stage)
     if rules is not None:
         expectations = parse_rules(_read_file(rules))
@@ -183,9 +213,11 @@ def apply(
     with contextlib.ExitStack() as undo:
         folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="localcdap-")))
         result = Path(output).absolute() if output else folder / "output"
+        path = _find_input(input_, folder)
+        is_large = path.is_file() and path.stat().st_size > size
         task = {
             "input": {
-                "path": str(_find_input(input_, folder)),
+                "path": str(path),
                 "format": how.pop("input_format"),
                 **how,
             },
@@ -195,13 +227,39 @@ def apply(
             "skips_failures": skip_failures,
             "expectations": to_json(expectations),
         }
+        if spark or (spark is None and is_large):
+            (folder / "spark").mkdir()
+            task |= {"spark_folder": str(folder / "spark"), "needs_spark": bool(spark)}
         given = parse_pairs(arguments, "-a")
+        name = f"prep-{Path(recipe).name.partition('.')[0]}"
         with instance.connect() as cdap, _show_progress() as show:
-            for progress in apply_recipe(cdap.methods, text, task, instance.namespace, given):
+            make_rows = partial(
+                run_recipe_rows,
+                cdap.runs,
+                recipe=text,
+                name=name,
+                namespace=instance.namespace,
+                arguments=given,
+            )
+            job = apply_recipe(cdap.methods, text, task, instance.namespace, given, make_rows)
+            for progress in undo.enter_context(contextlib.closing(job)):
                 show(progress)
         if output is None and not instance.json:
             _copy_to_stdout(result)
     _print_result(instance, progress, output)
+
+
+def _parse_size(text: str) -> int:
+    """Return the bytes of a size such as ``500MB``, ``1.5 GB`` or ``1000``.
+
+    :raises UsageError: when it is not one.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise click.BadParameter(
+            f"'{text}' is not a size such as 500MB or 2GB.", param_hint="'--spark-above'"
+        )
+    return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
 def _read_file(name: str) -> str:
@@ -277,7 +335,8 @@ def _show_progress() -> Iterator[Any]:
     def show(progress: dict[str, Any]) -> None:
         share = progress["share"]
         part = "" if share is None else f"{share:.0%}, "
-        sys.stderr.write(f"{_CLEAR}  {part}{plural(progress['rows_in'], 'row')} read")
+        phase = f"{progress['phase']} " if progress["phase"] else ""
+        sys.stderr.write(f"{_CLEAR}  {phase}{part}{plural(progress['rows_in'], 'row')} read")
         sys.stderr.flush()
 
     try:

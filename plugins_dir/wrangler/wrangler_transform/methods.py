@@ -115,6 +115,8 @@ class ApplicationRequest(msgspec.Struct):
     """What begins the job; None to continue it."""
     seconds: float = 1.0
     """How long the step may take, approximately."""
+    has_made_rows: bool = False
+    """Whether Spark has done what the job waits for."""
     ends: bool = False
     """Whether the job ends, and what it has not completed is removed."""
 
@@ -220,7 +222,7 @@ def apply_to_file(
             recipe = _load_for_workspace(config, context)
             _require_complete(recipe)
             start_job(request.job, request.task, recipe)
-        return continue_job(request.job, request.seconds)
+        return continue_job(request.job, request.seconds, has_made_rows=request.has_made_rows)
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
 
