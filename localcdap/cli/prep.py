@@ -8,10 +8,10 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -25,7 +25,7 @@ from localcdap.expectations.reader import parse_rules, to_json
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import KEY, Expectation
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.recipe_files import apply_recipe
+from localcdap.pipeline.recipe_files import apply_recipe, export_recipe
 from localcdap.runs.recipe_rows import run_recipe_rows
 from localcdap.text import format_available, plural
 
@@ -123,18 +123,38 @@ def _find_connection(instance: Instance, data: str) -> tuple[str, str]:
     return name, data[len(name) + 1 :]
 
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _input_options(function: _Command) -> _Command:
+    """Add the options that correct how INPUT is read."""
+    options = [
+        click.option(
+            "--from",
+            "input_format",
+            metavar="FORMAT",
+            help="The format of INPUT: csv, tsv, json, parquet, orc, avro, excel, text (its lines), document "
+            "or blob (all of it in one row). Default: what its name, its beginning and the recipe suggest.",
+        ),
+        click.option(
+            "--delimiter", metavar="CHARACTER", help="What separates the values of a line."
+        ),
+        click.option(
+            "--header/--no-header", default=None, help="Whether the first line has names."
+        ),
+        click.option("--encoding", help="The encoding of the text, such as Windows-1252."),
+        click.option("--sheet", help="The sheet of a workbook. Default: the first one."),
+    ]
+    for add in reversed(options):
+        function = add(function)
+    return function
+
+
 @command.command("apply", short_help="Apply a recipe to a file.")
 @click.argument("recipe")
 @click.argument("input_", metavar="INPUT")
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the result into FILE instead of printing it."
-)
-@click.option(
-    "--from",
-    "input_format",
-    metavar="FORMAT",
-    help="The format of INPUT: csv, tsv, json, parquet, orc, avro, excel, text (its lines), document or blob "
-    "(all of it in one row). Default: what its name, its beginning and the recipe suggest.",
 )
 @click.option(
     "--to",
@@ -143,10 +163,7 @@ def _find_connection(instance: Instance, data: str) -> tuple[str, str]:
     help="The format of the result: csv, tsv, json (an object on each line), parquet or excel. "
     "Default: that of the name of FILE, or csv.",
 )
-@click.option("--delimiter", metavar="CHARACTER", help="What separates the values of a line.")
-@click.option("--header/--no-header", default=None, help="Whether the first line has names.")
-@click.option("--encoding", help="The encoding of the text, such as Windows-1252.")
-@click.option("--sheet", help="The sheet of a workbook. Default: the first one.")
+@_input_options
 @click.option("--stage", help="The stage with the recipe, if RECIPE is a pipeline with several.")
 @click.option(
     "--expectations",
@@ -186,6 +203,7 @@ def apply(
     stage: str | None,
     rules: str | None,
     skip_failures: bool,
+    input_format: str | None,
     errors: str | None,
     spark: bool | None,
     limit: str,
@@ -218,7 +236,7 @@ def apply(
         task = {
             "input": {
                 "path": str(path),
-                "format": how.pop("input_format"),
+                "format": input_format,
                 **how,
             },
             "output": str(result),
@@ -247,6 +265,61 @@ def apply(
         if output is None and not instance.json:
             _copy_to_stdout(result)
     _print_result(instance, progress, output)
+
+
+@command.command("export", short_help="Write a recipe as SQL or as a script of PySpark.")
+@click.argument("recipe")
+@click.argument("input_", metavar="INPUT")
+@click.option(
+    "--as",
+    "language",
+    type=click.Choice(["sql", "pyspark"]),
+    default="sql",
+    show_default=True,
+    help="A statement of Spark SQL that reads the table 'input', or a script that reads files like INPUT.",
+)
+@click.option("-o", "--output", metavar="FILE", help="Write the program into FILE.")
+@_input_options
+@click.option("--stage", help="The stage with the recipe, if RECIPE is a pipeline with several.")
+@click.option("--skip-failures", is_flag=True, help="Have the program leave out rows that fail.")
+@arguments_option
+@instance_options
+def export(
+    instance: Instance,
+    recipe: str,
+    input_: str,
+    language: str,
+    output: str | None,
+    input_format: str | None,
+    stage: str | None,
+    skip_failures: bool,
+    arguments: tuple[str, ...],
+    **how: Any,
+) -> None:
+    """Write RECIPE as a program that runs on Spark without localcdap, for rows like those of the file INPUT.
+
+    Each directive must have an equal in Spark; those that have none are listed with line and reason. Rules
+    are not a part of the program.
+
+    Example: localcdap prep export clean.recipe customers.csv --as pyspark -o clean.py
+    """
+    text, _ = _read_recipe(recipe, stage)
+    request = {
+        "language": language,
+        "input": {"path": str(Path(input_).absolute()), "format": input_format, **how},
+        "skips_failures": skip_failures,
+    }
+    given = parse_pairs(arguments, "-a")
+    with instance.connect() as cdap:
+        program = export_recipe(cdap.methods, text, request, instance.namespace, given)
+    if output is not None:
+        Path(output).write_text(program, encoding="utf-8")
+    if instance.json:
+        print_json({"language": language, "program": program})
+    elif output is None:
+        echo(program.rstrip("\n"))
+    else:
+        echo(f"Wrote {output}.", err=True)
 
 
 def _parse_size(text: str) -> int:

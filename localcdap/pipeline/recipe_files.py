@@ -62,3 +62,21 @@ def apply_recipe(
         raise
     finally:
         methods.end_session(call.session, namespace)
+
+
+def export_recipe(
+    methods: MethodService,
+    recipe: str,
+    request: Mapping[str, Any],
+    namespace: str,
+    arguments: Mapping[str, str] | None = None,
+) -> str:
+    """Return a recipe as a program of Spark.
+
+    :param request: the language and the rows, see the method ``export`` of the plugin Wrangler.
+    :raises BadRequestError: when Spark has no equal of a directive; says its line and the reason.
+    """
+    plugin = MethodPlugin("transform", "Wrangler", properties={"directives": recipe, "field": "*"})
+    call = MethodCall(plugin, "export", dict(request), namespace, dict(arguments or {}))
+    program: str = methods.call(call).answer
+    return program

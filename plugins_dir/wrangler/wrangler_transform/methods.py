@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from typing import Any, Final
@@ -14,6 +15,11 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.methods import MethodContext
 from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.stage import FindPlugin, SampleContext
+from localcdap.plugin_lib.wrangler.files.formats import (
+    FileInput,
+    detect_format,
+    find_first_directive,
+)
 from localcdap.plugin_lib.wrangler.files.jobs import (
     FileProgress,
     FileTask,
@@ -21,12 +27,14 @@ from localcdap.plugin_lib.wrangler.files.jobs import (
     end_job,
     start_job,
 )
+from localcdap.plugin_lib.wrangler.files.readers import RowReader
 from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, load_recipe
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo, load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.samples import RecipeSampleResult, run_sample
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
+from localcdap.plugin_lib.wrangler.scripts.export import Language, write_program
 from localcdap.plugin_lib.wrangler.workspaces.examples import CandidateList, Example
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows, execute
 from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList
@@ -119,6 +127,20 @@ class ApplicationRequest(msgspec.Struct):
     """Whether Spark has done what the job waits for."""
     ends: bool = False
     """Whether the job ends, and what it has not completed is removed."""
+
+
+class ProgramRequest(msgspec.Struct):
+    """A recipe as a program of Spark, for the rows of a file or of a schema."""
+
+    language: Language
+    input: FileInput | None = None
+    """The file that the program reads; None for other rows."""
+    schema: Schema | None = None
+    """The columns of the rows; by default those that the file says."""
+    result: Schema | None = None
+    """The columns of the result; by default those that the recipe makes."""
+    skips_failures: bool = False
+    """Whether rows for which the recipe fails are left out; otherwise they end the program."""
 
 
 class WorkspaceRequest(msgspec.Struct):
@@ -225,6 +247,37 @@ def apply_to_file(
         return continue_job(request.job, request.seconds, has_made_rows=request.has_made_rows)
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
+
+
+def export_recipe(config: WranglerConfig, request: ProgramRequest, context: MethodContext) -> str:
+    """Return the program of the recipe.
+
+    :raises BadRequestError: for a recipe with errors, with each directive for which Spark has no equal, and
+        for a file that cannot be read.
+    """
+    recipe = _load_for_workspace(config, context)
+    _require_complete(recipe)
+    format, schema = None, request.schema
+    try:
+        if request.input is not None:
+            format = detect_format(request.input, find_first_directive(recipe))
+            with contextlib.closing(RowReader(request.input, format)) as reader:
+                schema = schema or reader.schema
+    except StageError as error:
+        raise BadRequestError(error.message, error.corrective_action) from None
+    if schema is None:
+        raise BadRequestError(
+            "Only the rows of the input tell its columns.",
+            "Export the recipe from the prep area, or convert the input to parquet.",
+        )
+    return write_program(
+        recipe,
+        schema,
+        request.language,
+        declared=request.result,
+        skips_failures=request.skips_failures,
+        format=format,
+    )
 
 
 def find_value_clusters(

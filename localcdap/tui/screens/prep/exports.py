@@ -15,6 +15,7 @@ from localcdap.expectations.reader import to_json
 from localcdap.expectations.rules import KEY as EXPECTATIONS
 from localcdap.expectations.rules import Expectation
 from localcdap.host.cdap import Cdap
+from localcdap.pipeline.recipe_files import export_recipe
 from localcdap.tui.screens.prep.answers import PrepRecords, PrepView
 from localcdap.tui.screens.prep.source import PrepRequest, read_view
 
@@ -254,6 +255,25 @@ def write_recipe(directives: Sequence[str], rules: Sequence[Expectation]) -> str
         return "\n".join(directives) + "\n"
     document = {"directives": list(directives), EXPECTATIONS: to_json(list(rules))}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def read_program(cdap: Cdap, request: PrepRequest, language: str) -> str:
+    """Return a recipe as a program of Spark, see the method ``export`` of Wrangler.
+
+    :raises BadRequestError: when Spark has no equal of a directive; says its line and the reason.
+    """
+    before, after = read_view(cdap, replace(request, step=0)), read_view(cdap, request)
+    source = request.source
+    names = ("path", "format", "delimiter", "header", "encoding", "sheet")
+    is_file = bool(source.path) and not source.connection
+    asked = {
+        "language": language,
+        "input": {name: getattr(source, name) for name in names} if is_file else None,
+        "schema": before.schema,
+        "result": after.schema,
+    }
+    recipe = "\n".join(request.directives)
+    return export_recipe(cdap.methods, recipe, asked, request.namespace, request.arguments)
 
 
 def write_test(pipeline: Path, found: PrepRecords) -> str:

@@ -57,6 +57,26 @@ async def test_a_stage_is_copied(open_studio, tmp_path):
         assert stage["plugin"]["properties"]["directives"] == "trim :city"
 
 
+async def test_a_recipe_is_saved_as_a_program(open_studio, tmp_path):
+    path = make_file(tmp_path, 5)
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        screen = await opened(driver)
+        await write(driver, "trim :city")
+        await driver.press("x")
+        await driver.type("as SQL\n")
+        await driver.until(lambda: "Save SQL of Spark" in shown(driver))
+        await driver.press("escape")
+        screen._save_program("sql", tmp_path / "people.sql")
+        await driver.until((tmp_path / "people.sql").exists)
+        assert "`city`" in (tmp_path / "people.sql").read_text()
+        await write(driver, "stemming :city")
+        screen._save_program("pyspark", tmp_path / "people.py")
+        await driver.settled()
+        notice = next(iter(driver.app.notices.newest_first))
+        assert "line 2: 'stemming :city' has no equal in Spark" in f"{notice.title} {notice.text}"
+        assert not (tmp_path / "people.py").exists()
+
+
 @pytest.mark.spark
 async def test_a_recipe_gives_the_same_rows_as_its_stage_on_spark(open_studio, tmp_path, cdap):
     path = make_file(tmp_path, 30)
