@@ -73,7 +73,7 @@ async def test_a_recipe_is_saved_as_a_program(open_studio, tmp_path):
         screen._save_program("pyspark", tmp_path / "people.py")
         await driver.settled()
         notice = next(iter(driver.app.notices.newest_first))
-        assert "line 2: 'stemming :city' has no equal in Spark" in f"{notice.title} {notice.text}"
+        assert "line 2: 'stemming :city' has no equal in Spark" in f"{notice.title} {notice.detail}"
         assert not (tmp_path / "people.py").exists()
 
 
