@@ -38,6 +38,7 @@ from localcdap.plugin_lib.wrangler.scripts.export import Language, write_program
 from localcdap.plugin_lib.wrangler.workspaces.examples import CandidateList, Example
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows, execute
 from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList
+from localcdap.plugin_lib.wrangler.workspaces.table_rows import GivenTable
 from localcdap.plugin_lib.wrangler.workspaces.views import ViewRequest, WorkspaceView
 from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     ClusterView,
@@ -151,6 +152,8 @@ class WorkspaceRequest(msgspec.Struct):
     source: SampleSource | None = None
     """Opens the workspace; None for one that is open."""
     view: ViewRequest = ViewRequest()
+    tables: list[GivenTable] = []
+    """Tables that an answer has asked for."""
 
 
 class ClusterRequest(msgspec.Struct):
@@ -336,7 +339,7 @@ def view_rows(
     try:
         if request.source is not None:
             open_workspace(request.workspace, request.source, recipe)
-        return view_workspace(request.workspace, recipe, request.view)
+        return view_workspace(request.workspace, recipe, request.view, request.tables)
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
 

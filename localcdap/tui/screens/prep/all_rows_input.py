@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from localcdap.api.connector import SpecificationRequest
 from localcdap.api.errors import BadRequestError
-from localcdap.datasets.sql import MOST_ROWS, SqlRequest
 from localcdap.host.cdap import Cdap
-from localcdap.store.columns import quote_identifier
 from localcdap.tui.screens.prep.source import PrepRequest
+from localcdap.tui.screens.prep.table_files import copy_table
 
 _HOW: Final = ("format", "delimiter", "header", "encoding", "sheet")
 
@@ -34,7 +33,7 @@ def open_all_rows(
     elif source.table:
         with tempfile.TemporaryDirectory(prefix="localcdap-") as folder:
             file = Path(folder) / "rows.parquet"
-            _copy_table(cdap, request.namespace, source.table, file, is_stopped)
+            copy_table(cdap, request.namespace, source.table, file, is_stopped)
             yield {"path": str(file), "format": "parquet"}
     else:
         yield {"path": source.path, **how}
@@ -52,30 +51,3 @@ def _find_file(cdap: Cdap, request: PrepRequest, how: dict[str, Any]) -> dict[st
             "Open a pipeline with the recipe: x.",
         )
     return {"path": path, **how}
-
-
-def _copy_table(
-    cdap: Cdap, namespace: str, table: str, file: Path, is_stopped: Callable[[], bool]
-) -> None:
-    """Write the rows of a table into a Parquet file.
-
-    :raises BadRequestError: when the table changes meanwhile.
-    """
-    import pyarrow.parquet as pq
-
-    name, rows = quote_identifier(table), 0
-    counted = cdap.sql.query(SqlRequest(f"SELECT count(*) FROM {name}", namespace))  # noqa: S608
-    total = counted.to_table().column(0)[0].as_py()
-    with contextlib.ExitStack() as stack:
-        writer = None
-        while (rows < total or writer is None) and not is_stopped():
-            query = f"SELECT * FROM {name} LIMIT {MOST_ROWS} OFFSET {rows}"  # noqa: S608
-            part = cdap.sql.query(SqlRequest(query, namespace, limit=MOST_ROWS)).to_table()
-            if writer is None:
-                writer = stack.enter_context(pq.ParquetWriter(file, part.schema))
-            writer.write_table(part)
-            rows += part.num_rows
-            if not part.num_rows:
-                break
-    if rows != total and not is_stopped():
-        raise BadRequestError(f"The table '{table}' changed while it was read.", "Try it again.")

@@ -216,6 +216,30 @@ async def test_all_rows_of_a_table_and_of_a_connection(open_studio, tmp_path, cd
         cdap.connections.delete("default", "here")
 
 
+async def test_rows_are_looked_up_in_tables(open_studio, tmp_path, cdap):
+    statements = [
+        "CREATE TABLE towns (key VARCHAR, country VARCHAR, since INTEGER)",
+        "INSERT INTO towns VALUES ('Rome', 'IT', 753), ('Rome', 'US', 1), (NULL, 'x', 2)",
+    ]
+    cdap.table_statements.carry_out(StatementBatch("default", statements, ["towns"]))
+    path = make_file(tmp_path, 4)
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        screen = await opened(driver)
+        await write(driver, "table-lookup :city 'towns'")
+        assert [each.name for each in screen.view.columns][3:] == ["city_country", "city_since"]
+        assert [row[3:] for row in screen.view.rows] == [
+            [None, None],
+            ["IT", "753"],
+            [None, None],
+            ["IT", "753"],
+        ]
+        assert "city" in screen.view.failures[0].message, "null is no key"
+        await write(driver, "table-lookup :id 'nowhere'")
+        assert screen.view.row_count == 0
+        messages = [each.message for each in screen.view.failures]
+        assert sum("there is no table 'nowhere'; available: " in each for each in messages) == 4
+
+
 async def test_the_mouse(open_studio, tmp_path):
     path = make_file(tmp_path, 5)
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
