@@ -1,9 +1,10 @@
-"""The run of a recipe on the rows of a file, for an application of the recipe that leaves them to Spark."""
+"""Runs for the application of a recipe: Spark makes the rows of a file, or copies those of a source."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError
@@ -32,8 +33,22 @@ def run_recipe_rows(
     :param work: what the method ``apply`` of Wrangler waits for.
     :raises BadRequestError: when the run fails or is stopped.
     """
+    yield from run_document(runs, build_document(work, recipe, name), name, namespace, arguments)
+
+
+def run_document(
+    runs: RunService,
+    document: str,
+    name: str,
+    namespace: str,
+    arguments: Mapping[str, str],
+) -> Generator[float | None]:
+    """Run a pipeline on this machine, and yield the share that is done. Who closes the iterator stops it.
+
+    :raises BadRequestError: when the run fails or is stopped.
+    """
     request = RunRequest(
-        document=build_document(work, recipe, name),
+        document=document,
         namespace=namespace,
         name=name,
         arguments={**arguments, PROFILE_ARGUMENT: NATIVE},
@@ -48,11 +63,10 @@ def run_recipe_rows(
             runs.stop(run.run)
     if run.status is not RunStatus.COMPLETED:
         error = run.error
-        reason = error.message if error is not None else f"it is {run.status}"
+        reason = error.message if error is not None else f"it is {run.status}."
+        action = error.corrective_action if error is not None else None
         raise BadRequestError(
-            f"Spark could not run the recipe: {reason}",
-            (error.corrective_action if error is not None else None)
-            or f"See the log: localcdap logs {run.run}",
+            f"Spark could not run it: {reason}", action or f"See the log: localcdap logs {run.run}"
         )
 
 
@@ -72,14 +86,35 @@ def build_document(work: Mapping[str, Any], recipe: str, name: str) -> str:
         _build_stage(_STAGE, "RecipeRows", "transform", apply),
         _build_stage("Made", "File", "batchsink", write),
     ]
-    connections = [{"from": "Rows", "to": _STAGE}, {"from": _STAGE, "to": "Made"}]
+    return _write_document(name, stages)
+
+
+def build_copy_document(source: tuple[str, str, Mapping[str, str]], name: str, folder: str) -> str:
+    """Return the pipeline that stores all records of a source in Parquet files.
+
+    :param source: name, type and properties of the plugin.
+    """
+    plugin, type, properties = source
+    write = {"referenceName": "rows", "path": folder, "format": "parquet"}
+    stages = [
+        _build_stage("Source", plugin, type, properties),
+        _build_stage("Rows", "File", "batchsink", write),
+    ]
+    return _write_document(name, stages)
+
+
+def _write_document(name: str, stages: Sequence[Mapping[str, Any]]) -> str:
+    names = [each["name"] for each in stages]
+    connections = [{"from": one, "to": other} for one, other in pairwise(names)]
     artifact = {"name": "cdap-data-pipeline", "version": "6.10.1", "scope": "SYSTEM"}
     config = {"stages": stages, "connections": connections}
     return json.dumps({"name": name, "artifact": artifact, "config": config})
 
 
-def _build_stage(name: str, plugin: str, type: str, properties: dict[str, str]) -> dict[str, Any]:
-    return {"name": name, "plugin": {"name": plugin, "type": type, "properties": properties}}
+def _build_stage(
+    name: str, plugin: str, type: str, properties: Mapping[str, str]
+) -> dict[str, Any]:
+    return {"name": name, "plugin": {"name": plugin, "type": type, "properties": dict(properties)}}
 
 
 def _find_share(run: Run) -> float | None:

@@ -50,7 +50,13 @@ def read_prepared(cdap: Cdap, request: PrepRequest) -> PreparedData:
     """
     before, after = read_view(cdap, replace(request, step=0)), read_view(cdap, request)
     if request.source.connection:
-        reader = _find_reader(cdap, request, before)
+        found = find_reader(cdap, request, before)
+        if found is None:
+            raise BadRequestError(
+                f"No source of pipelines reads what the connection '{request.source.connection}' shows.",
+                "Save the data in a file, or copy the stage into a pipeline that has them.",
+            )
+        reader = found
     else:
         reader = build_source(request, before)
     return PreparedData(request, before, after, reader)
@@ -191,19 +197,16 @@ def _write_pipeline(
     return json.dumps({"name": name, "artifact": artifact, "config": config}, indent=2)
 
 
-def _find_reader(
+def find_reader(
     cdap: Cdap, request: PrepRequest, before: PrepView
-) -> tuple[str, str, dict[str, str]]:
-    """Return the source that reads what a connection shows, as its connector specifies it."""
+) -> tuple[str, str, dict[str, str]] | None:
+    """Return the source that reads what a connection shows, as its connector specifies it, if any does."""
     source = request.source
     wanted = SpecificationRequest(source.place, before.reading | source.reading)
     related = cdap.connectors.specify(request.namespace, source.connection, wanted).related_plugins
     found = next((each for each in related if each.type == "batchsource"), None)
     if found is None:
-        raise BadRequestError(
-            f"No source of pipelines reads what the connection '{source.connection}' shows.",
-            "Save the data in a file, or copy the stage into a pipeline that has them.",
-        )
+        return None
     return found.name, found.type, {"schema": json.dumps(before.schema)} | found.properties
 
 
