@@ -23,9 +23,9 @@ from localcdap.plugin_lib.wrangler.recipe.propagation import (
     to_columns,
 )
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, FAILURE
-from localcdap.plugin_lib.wrangler.scripts.recording import (
-    Condition,
+from localcdap.plugin_lib.wrangler.scripts.recorded_frame import (
     RecordedFrame,
+    RowFilter,
     Step,
     without_session,
 )
@@ -185,7 +185,7 @@ def _drop_errors(
         kept = (
             f"CASE WHEN {kept} THEN TRUE WHEN {ERROR}.kind = {FAILURE} THEN {failed} ELSE FALSE END"
         )
-    checked = RecordedFrame(frame.names, (*frame.steps, Condition(kept)))
+    checked = RecordedFrame(frame.names, (*frame.steps, RowFilter(kept)))
     with without_session():
         return checked.select(*map(quote_name, result.field_names)).steps
 
@@ -209,7 +209,7 @@ def _write_sql(sources: Sequence[str], steps: Sequence[Step]) -> str:
 
 
 def _write_query(step: Step, table: str) -> str:
-    if isinstance(step, Condition):
+    if isinstance(step, RowFilter):
         return f"SELECT * FROM {table}\nWHERE {step.text}"  # noqa: S608
     columns = ",\n  ".join(_write_columns(step))
     return f"SELECT\n  {columns}\nFROM {table}"
@@ -282,7 +282,7 @@ def _write_script(
 
 
 def _write_call(step: Step) -> str:
-    if isinstance(step, Condition):
+    if isinstance(step, RowFilter):
         return f"    rows = rows.where({step.text!r})"
     texts = ",\n        ".join(map(repr, _write_columns(step)))
     return f"    rows = rows.selectExpr(\n        {texts},\n    )"

@@ -32,7 +32,7 @@ class GivenTable(msgspec.Struct):
     """Why there are no rows, as a clause."""
 
 
-class TableRows:
+class SampleLookup:
     """The rows of a table by the texts of their keys, as a run finds them; of equal keys the first row.
 
     :raises StageError: when there are too many rows, or their keys are no plain values.
@@ -82,7 +82,7 @@ class TableRows:
         return pa.array([key for key, _ in found], pa.large_binary()), batches[0]
 
 
-class UnreadableTable:
+class FailingLookup:
     """A table without rows to look into: each lookup fails with the reason."""
 
     def __init__(self, name: str, reason: str) -> None:
@@ -111,12 +111,12 @@ class SampleTables:
     """The tables of a workspace."""
 
     def __init__(self) -> None:
-        self.lookups: Final[dict[str, TableRows | UnreadableTable]] = {}
+        self.lookups: Final[dict[str, SampleLookup | FailingLookup]] = {}
 
     def find_shape(self, name: str) -> TableShape | None:
         """Return the columns of a table; None for one that cannot be read."""
         found = self.lookups.get(name)
-        return found.shape if isinstance(found, TableRows) else None
+        return found.shape if isinstance(found, SampleLookup) else None
 
     def list_missing(self, recipe: BuiltRecipe) -> list[str]:
         """Return the tables that a recipe names and nobody has given yet."""
@@ -133,13 +133,13 @@ class SampleTables:
 Lookups = Mapping[str, Lookup]
 
 
-def _open(table: GivenTable) -> TableRows | UnreadableTable:
+def _open(table: GivenTable) -> SampleLookup | FailingLookup:
     if table.schema is None:
-        return UnreadableTable(table.name, table.problem)
+        return FailingLookup(table.name, table.problem)
     try:
-        return TableRows(table, table.schema)
+        return SampleLookup(table, table.schema)
     except StageError as error:
-        return UnreadableTable(table.name, error.message)
+        return FailingLookup(table.name, error.message)
 
 
 def _read_keys(name: str, values: pa.ChunkedArray) -> list[str | None]:

@@ -18,8 +18,8 @@ from localcdap.engine.tasks.lookups import SortedRows, get_lookup_schema
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.workspaces.table_rows import (
     GivenTable,
+    SampleLookup,
     SampleTables,
-    TableRows,
 )
 
 KEYS: list[list[Any]] = [
@@ -39,7 +39,7 @@ def test_rows_are_found_as_in_a_run(tmp_path: Path, keys: list[Any]) -> None:
     shape = TableShape(schema)
     expected = SortedRows(sort_rows("t", table, shape), get_lookup_schema("t", shape))
     pq.write_table(table, tmp_path / "t.parquet")
-    found = TableRows(GivenTable("t", schema, path=str(tmp_path / "t.parquet")), schema)
+    found = SampleLookup(GivenTable("t", schema, path=str(tmp_path / "t.parquet")), schema)
     texts = [each.decode() for each in expected.keys.to_pylist()]
     assert texts
     for text in [*texts, "none", ""]:

@@ -10,6 +10,7 @@ import pytest
 
 from localcdap.cli.files import read_pipeline
 from localcdap.engine.messages.host import StatementBatch
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline_tests.case_orders import create_case_request
 from localcdap.pipeline_tests.reader import read_test
@@ -185,6 +186,54 @@ async def test_a_recipe_is_inserted_into_pipelines(open_studio, tmp_path, cdap):
         editor = await driver.editor()
         assert editor.is_changed
         assert ("Lines", "Wrangler") in [(c.source, c.target) for c in editor.document.connections]
+
+
+def make_lines_pipeline(path: Path) -> str:
+    schema = {"type": "record", "name": "line", "fields": [{"name": "city", "type": "string"}]}
+    read = {
+        "referenceName": "lines",
+        "path": str(path),
+        "format": "csv",
+        "schema": json.dumps(schema),
+    }
+    stages = [
+        {"name": name, "plugin": {"name": plugin, "type": type, "properties": properties}}
+        for name, plugin, type, properties in (
+            ("Lines", "File", "batchsource", read),
+            ("Out", "Trash", "batchsink", {"referenceName": "out"}),
+        )
+    ]
+    artifact = {"name": "cdap-data-pipeline", "version": "6.10.1", "scope": "SYSTEM"}
+    config = {"stages": stages, "connections": [{"from": "Lines", "to": "Out"}]}
+    return json.dumps({"name": "lines", "artifact": artifact, "config": config})
+
+
+@pytest.mark.parametrize("kind", ["deployed", "file"])
+async def test_a_recipe_is_inserted_into_what_is_not_open(open_studio, tmp_path, cdap, kind):
+    path = make_file(tmp_path, 5)
+    text = make_lines_pipeline(path)
+    file = tmp_path / "lines.json"
+    file.write_text(text)
+    if kind == "deployed":
+        cdap.applications.deploy(DeployRequest(text, name="given"))
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        await opened(driver)
+        await write(driver, "trim :city")
+        await driver.press("x")
+        await driver.type("insert it\n")
+        await driver.type("given\n" if kind == "deployed" else "a file\n")
+        if kind == "file":
+            await driver.until(lambda: "Insert into a pipeline" in shown(driver))
+            await driver.type(f"{file}\n")
+        await driver.until(lambda: "In the connection Lines → Out" in shown(driver))
+        await driver.press("enter")
+        editor = await driver.editor()
+        assert [(c.source, c.target) for c in editor.document.connections] == [
+            ("Lines", "Wrangler"),
+            ("Wrangler", "Out"),
+        ]
+        assert editor.is_changed
+    assert file.read_text() == text, "nothing is saved yet"
 
 
 async def test_all_rows_of_a_table_and_of_a_connection(open_studio, tmp_path, cdap):

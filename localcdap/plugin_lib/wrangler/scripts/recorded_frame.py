@@ -23,13 +23,13 @@ class Selection(msgspec.Struct, frozen=True):
     columns: tuple[tuple[str, str], ...]
 
 
-class Condition(msgspec.Struct, frozen=True):
+class RowFilter(msgspec.Struct, frozen=True):
     """The rows for which a condition in SQL is true."""
 
     text: str
 
 
-Step = Selection | Condition
+Step = Selection | RowFilter
 
 
 class RecordedFrame:
@@ -53,7 +53,7 @@ class RecordedFrame:
 
     def where(self, condition: Column) -> RecordedFrame:
         """Keep the rows for which a condition is true."""
-        return RecordedFrame(self.names, (*self.steps, Condition(render_column(condition)[0])))
+        return RecordedFrame(self.names, (*self.steps, RowFilter(render_column(condition)[0])))
 
     def limit(self, _: int) -> RecordedFrame:
         """Return the frame: it has no rows."""
