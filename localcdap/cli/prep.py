@@ -249,22 +249,34 @@ def apply(
             (folder / "spark").mkdir()
             task |= {"spark_folder": str(folder / "spark"), "needs_spark": bool(spark)}
         given = parse_pairs(arguments, "-a")
-        name = f"prep-{Path(recipe).name.partition('.')[0]}"
-        with instance.connect() as cdap, _show_progress() as show:
-            make_rows = partial(
-                run_recipe_rows,
-                cdap.runs,
-                recipe=text,
-                name=name,
-                namespace=instance.namespace,
-                arguments=given,
-            )
-            job = apply_recipe(cdap.methods, text, task, instance.namespace, given, make_rows)
-            for progress in undo.enter_context(contextlib.closing(job)):
-                show(progress)
+        progress = _run(instance, Path(recipe), text, task, given)
         if output is None and not instance.json:
             _copy_to_stdout(result)
     _print_result(instance, progress, output)
+
+
+def _run(
+    instance: Instance, file: Path, text: str, task: dict[str, Any], arguments: dict[str, str]
+) -> dict[str, Any]:
+    """Apply a recipe, show the progress, and return the last one.
+
+    :param file: of the recipe, whose name a run on Spark has.
+    """
+    progress: dict[str, Any] = {}
+    with instance.connect() as cdap, _show_progress() as show:
+        make_rows = partial(
+            run_recipe_rows,
+            cdap.runs,
+            recipe=text,
+            name=f"prep-{file.name.partition('.')[0]}",
+            namespace=instance.namespace,
+            arguments=arguments,
+        )
+        job = apply_recipe(cdap.methods, text, task, instance.namespace, arguments, make_rows)
+        with contextlib.closing(job):
+            for progress in job:
+                show(progress)
+    return progress
 
 
 @command.command("export", short_help="Write a recipe as SQL or as a script of PySpark.")

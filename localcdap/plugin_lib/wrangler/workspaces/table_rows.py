@@ -35,7 +35,7 @@ class GivenTable(msgspec.Struct):
 class SampleLookup:
     """The rows of a table by the texts of their keys, as a run finds them; of equal keys the first row.
 
-    :raises StageError: when there are too many rows, or their keys are no plain values.
+    :raises StageError: when there are too many rows, or their keys are not plain values.
     """
 
     def __init__(self, given: GivenTable, schema: Schema) -> None:

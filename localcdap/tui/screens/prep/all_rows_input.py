@@ -29,7 +29,7 @@ def open_all_rows(
     is_stopped: Callable[[], bool],
     show: Callable[[float | None], None],
 ) -> Iterator[dict[str, Any]]:
-    """Give the input of the method ``apply`` of Wrangler. What is no file of this machine becomes one that is
+    """Give the input of the method ``apply`` of Wrangler. Other data than files become a file that is
     deleted afterwards.
 
     :param is_stopped: whether nobody waits for it any more; no more is read then.

@@ -282,7 +282,7 @@ async def test_rows_are_looked_up_in_tables(open_studio, tmp_path, cdap):
             [None, None],
             ["IT", "753"],
         ]
-        assert "city" in screen.view.failures[0].message, "null is no key"
+        assert "city" in screen.view.failures[0].message, "null cannot be a key"
         await write(driver, "table-lookup :id 'nowhere'")
         assert screen.view.row_count == 0
         messages = [each.message for each in screen.view.failures]
