@@ -78,7 +78,7 @@ class RecipeRows(Transform):
 
         number, result = self.config.number_field, self.config.schema
         fields = [(each.name, each.schema) for each in context.input_schema if each.name != number]
-        carried = f.struct(get_column(number).alias(_NUMBERED)).alias(INPUT)
+        carried = f.struct(get_column(number).cast("bigint").alias(_NUMBERED)).alias(INPUT)
         recipe = load_recipe(self.config.directives, self.config.udd, context.find_plugin)
         given = build_compile_input(
             context,
