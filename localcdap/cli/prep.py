@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -23,7 +25,8 @@ from localcdap.expectations.reader import parse_rules, to_json
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import KEY, Expectation
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.recipe_files import apply_recipe
+from localcdap.pipeline.recipe_files import apply_recipe, export_recipe
+from localcdap.runs.recipe_rows import run_recipe_rows
 from localcdap.text import format_available, plural
 
 if TYPE_CHECKING:
@@ -32,6 +35,17 @@ if TYPE_CHECKING:
 _CLEAR: Final = "\r\x1b[K"
 """Moves the cursor to the beginning of the line, and clears it."""
 _BINARY: Final = ("parquet", "excel")
+_SPARK_ABOVE: Final = "1GB"
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?b?)", re.IGNORECASE)
+_UNITS: Final = {
+    "": 1,
+    "B": 1,
+    **{
+        unit: 10 ** (3 * power)
+        for power, prefix in enumerate("KMGT", 1)
+        for unit in (prefix, f"{prefix}B")
+    },
+}
 
 
 class _PrepGroup(click.Group):
@@ -109,18 +123,38 @@ def _find_connection(instance: Instance, data: str) -> tuple[str, str]:
     return name, data[len(name) + 1 :]
 
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _input_options(function: _Command) -> _Command:
+    """Add the options that correct how INPUT is read."""
+    options = [
+        click.option(
+            "--from",
+            "input_format",
+            metavar="FORMAT",
+            help="The format of INPUT: csv, tsv, json, parquet, orc, avro, excel, text (its lines), document "
+            "or blob (all of it in one row). Default: what its name, its beginning and the recipe suggest.",
+        ),
+        click.option(
+            "--delimiter", metavar="CHARACTER", help="What separates the values of a line."
+        ),
+        click.option(
+            "--header/--no-header", default=None, help="Whether the first line has names."
+        ),
+        click.option("--encoding", help="The encoding of the text, such as Windows-1252."),
+        click.option("--sheet", help="The sheet of a workbook. Default: the first one."),
+    ]
+    for add in reversed(options):
+        function = add(function)
+    return function
+
+
 @command.command("apply", short_help="Apply a recipe to a file.")
 @click.argument("recipe")
 @click.argument("input_", metavar="INPUT")
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the result into FILE instead of printing it."
-)
-@click.option(
-    "--from",
-    "input_format",
-    metavar="FORMAT",
-    help="The format of INPUT: csv, tsv, json, parquet, orc, avro, excel, text (its lines), document or blob "
-    "(all of it in one row). Default: what its name, its beginning and the recipe suggest.",
 )
 @click.option(
     "--to",
@@ -129,10 +163,7 @@ def _find_connection(instance: Instance, data: str) -> tuple[str, str]:
     help="The format of the result: csv, tsv, json (an object on each line), parquet or excel. "
     "Default: that of the name of FILE, or csv.",
 )
-@click.option("--delimiter", metavar="CHARACTER", help="What separates the values of a line.")
-@click.option("--header/--no-header", default=None, help="Whether the first line has names.")
-@click.option("--encoding", help="The encoding of the text, such as Windows-1252.")
-@click.option("--sheet", help="The sheet of a workbook. Default: the first one.")
+@_input_options
 @click.option("--stage", help="The stage with the recipe, if RECIPE is a pipeline with several.")
 @click.option(
     "--expectations",
@@ -148,6 +179,19 @@ def _find_connection(instance: Instance, data: str) -> tuple[str, str]:
     help="Write the rows that are left out into FILE: a JSON object with row, message, code and record on "
     "each line.",
 )
+@click.option(
+    "--spark/--no-spark",
+    default=None,
+    help="Whether Spark runs the recipe. Default: for an INPUT above the limit, where it can.",
+)
+@click.option(
+    "--spark-above",
+    "limit",
+    metavar="SIZE",
+    default=_SPARK_ABOVE,
+    show_default=True,
+    help="The size of INPUT above which Spark runs the recipe, such as 500MB or 2GB.",
+)
 @arguments_option
 @instance_options
 def apply(
@@ -159,11 +203,14 @@ def apply(
     stage: str | None,
     rules: str | None,
     skip_failures: bool,
+    input_format: str | None,
     errors: str | None,
+    spark: bool | None,
+    limit: str,
     arguments: tuple[str, ...],
     **how: Any,
 ) -> None:
-    """Apply RECIPE to the file INPUT, row by row and without Spark.
+    """Apply RECIPE to the file INPUT: row by row, or on Spark if INPUT is large. The result is the same.
 
     RECIPE is a file of directives, or a pipeline file with a Wrangler stage. '-' as INPUT reads stdin.
 
@@ -174,6 +221,7 @@ def apply(
 
     A row that fails ends the command; nothing is written then.
     """
+    size = _parse_size(limit)
     text, expectations = _read_recipe(recipe, stage)
     if rules is not None:
         expectations = parse_rules(_read_file(rules))
@@ -183,10 +231,12 @@ def apply(
     with contextlib.ExitStack() as undo:
         folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="localcdap-")))
         result = Path(output).absolute() if output else folder / "output"
+        path = _find_input(input_, folder)
+        is_large = path.is_file() and path.stat().st_size > size
         task = {
             "input": {
-                "path": str(_find_input(input_, folder)),
-                "format": how.pop("input_format"),
+                "path": str(path),
+                "format": input_format,
                 **how,
             },
             "output": str(result),
@@ -195,13 +245,106 @@ def apply(
             "skips_failures": skip_failures,
             "expectations": to_json(expectations),
         }
+        if spark or (spark is None and is_large):
+            (folder / "spark").mkdir()
+            task |= {"spark_folder": str(folder / "spark"), "needs_spark": bool(spark)}
         given = parse_pairs(arguments, "-a")
-        with instance.connect() as cdap, _show_progress() as show:
-            for progress in apply_recipe(cdap.methods, text, task, instance.namespace, given):
-                show(progress)
+        progress = _run(instance, Path(recipe), text, task, given)
         if output is None and not instance.json:
             _copy_to_stdout(result)
     _print_result(instance, progress, output)
+
+
+def _run(
+    instance: Instance, file: Path, text: str, task: dict[str, Any], arguments: dict[str, str]
+) -> dict[str, Any]:
+    """Apply a recipe, show the progress, and return the last one.
+
+    :param file: of the recipe, whose name a run on Spark has.
+    """
+    progress: dict[str, Any] = {}
+    with instance.connect() as cdap, _show_progress() as show:
+        make_rows = partial(
+            run_recipe_rows,
+            cdap.runs,
+            recipe=text,
+            name=f"prep-{file.name.partition('.')[0]}",
+            namespace=instance.namespace,
+            arguments=arguments,
+        )
+        job = apply_recipe(cdap.methods, text, task, instance.namespace, arguments, make_rows)
+        with contextlib.closing(job):
+            for progress in job:
+                show(progress)
+    return progress
+
+
+@command.command("export", short_help="Write a recipe as SQL or as a script of PySpark.")
+@click.argument("recipe")
+@click.argument("input_", metavar="INPUT")
+@click.option(
+    "--as",
+    "language",
+    type=click.Choice(["sql", "pyspark"]),
+    default="sql",
+    show_default=True,
+    help="A statement of Spark SQL that reads the table 'input', or a script that reads files like INPUT.",
+)
+@click.option("-o", "--output", metavar="FILE", help="Write the program into FILE.")
+@_input_options
+@click.option("--stage", help="The stage with the recipe, if RECIPE is a pipeline with several.")
+@click.option("--skip-failures", is_flag=True, help="Have the program leave out rows that fail.")
+@arguments_option
+@instance_options
+def export(
+    instance: Instance,
+    recipe: str,
+    input_: str,
+    language: str,
+    output: str | None,
+    input_format: str | None,
+    stage: str | None,
+    skip_failures: bool,
+    arguments: tuple[str, ...],
+    **how: Any,
+) -> None:
+    """Write RECIPE as a program that runs on Spark without localcdap, for rows like those of the file INPUT.
+
+    Each directive must have an equal in Spark; those that have none are listed with line and reason. Rules
+    are not a part of the program.
+
+    Example: localcdap prep export clean.recipe customers.csv --as pyspark -o clean.py
+    """
+    text, _ = _read_recipe(recipe, stage)
+    request = {
+        "language": language,
+        "input": {"path": str(Path(input_).absolute()), "format": input_format, **how},
+        "skips_failures": skip_failures,
+    }
+    given = parse_pairs(arguments, "-a")
+    with instance.connect() as cdap:
+        program = export_recipe(cdap.methods, text, request, instance.namespace, given)
+    if output is not None:
+        Path(output).write_text(program, encoding="utf-8")
+    if instance.json:
+        print_json({"language": language, "program": program})
+    elif output is None:
+        echo(program.rstrip("\n"))
+    else:
+        echo(f"Wrote {output}.", err=True)
+
+
+def _parse_size(text: str) -> int:
+    """Return the bytes of a size such as ``500MB``, ``1.5 GB`` or ``1000``.
+
+    :raises UsageError: when it is not one.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise click.BadParameter(
+            f"'{text}' is not a size such as 500MB or 2GB.", param_hint="'--spark-above'"
+        )
+    return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
 def _read_file(name: str) -> str:
@@ -277,7 +420,8 @@ def _show_progress() -> Iterator[Any]:
     def show(progress: dict[str, Any]) -> None:
         share = progress["share"]
         part = "" if share is None else f"{share:.0%}, "
-        sys.stderr.write(f"{_CLEAR}  {part}{plural(progress['rows_in'], 'row')} read")
+        phase = f"{progress['phase']} " if progress["phase"] else ""
+        sys.stderr.write(f"{_CLEAR}  {phase}{part}{plural(progress['rows_in'], 'row')} read")
         sys.stderr.flush()
 
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, Final
 
 from localcdap.pipeline.methods import MethodCall, MethodPlugin, MethodService
@@ -12,6 +12,8 @@ from localcdap.pipeline.methods import MethodCall, MethodPlugin, MethodService
 _STEP_S: Final = 0.5
 """How long one call takes: until a caller that stops has an effect, and the progress moves."""
 _JOB: Final = "job"
+MakeRows = Callable[[dict[str, Any]], Iterator[float | None]]
+"""Has Spark do work for a job; yields the share that is done, None while it is unknown."""
 
 
 def apply_recipe(
@@ -20,11 +22,14 @@ def apply_recipe(
     task: Mapping[str, Any],
     namespace: str,
     arguments: Mapping[str, str] | None = None,
+    make_rows: MakeRows | None = None,
 ) -> Generator[dict[str, Any]]:
     """Apply a recipe to a file, and yield the progress; the last one is done.
 
     A caller that closes the iterator ends the job, and nothing is written.
 
+    :param make_rows: has Spark do what a task with a folder for it waits for, and yields the share that is
+        done.
     :param task: the file and the result, see the method ``apply`` of the plugin Wrangler.
     :param arguments: values of macros.
     :raises BadRequestError: when the recipe, a row or a file is wrong.
@@ -45,6 +50,11 @@ def apply_recipe(
             if progress["is_done"]:
                 return
             call.request = {"job": _JOB, "seconds": _STEP_S}
+            if progress["waits_for"] is not None:
+                assert make_rows is not None
+                for share in make_rows(progress["waits_for"]):
+                    yield progress | {"phase": "Spark", "share": share}
+                call.request["has_made_rows"] = True
     except BaseException:
         with contextlib.suppress(Exception):
             call.request = {"job": _JOB, "ends": True}
@@ -52,3 +62,21 @@ def apply_recipe(
         raise
     finally:
         methods.end_session(call.session, namespace)
+
+
+def export_recipe(
+    methods: MethodService,
+    recipe: str,
+    request: Mapping[str, Any],
+    namespace: str,
+    arguments: Mapping[str, str] | None = None,
+) -> str:
+    """Return a recipe as a program of Spark.
+
+    :param request: the language and the rows, see the method ``export`` of the plugin Wrangler.
+    :raises BadRequestError: when Spark has no equal of a directive; says its line and the reason.
+    """
+    plugin = MethodPlugin("transform", "Wrangler", properties={"directives": recipe, "field": "*"})
+    call = MethodCall(plugin, "export", dict(request), namespace, dict(arguments or {}))
+    program: str = methods.call(call).answer
+    return program

@@ -149,3 +149,24 @@ def test_what_is_neither_a_file_nor_a_connection(shell: Shell, capsys) -> None:
     assert "The connections are: files." in capsys.readouterr().err
     assert run(["prep", "files:/x.csv", *home]) == 2
     assert "needs a terminal" in capsys.readouterr().err
+
+
+def test_a_recipe_becomes_a_program(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+    def export(*more: str) -> tuple[int, str, str]:
+        given = (str(shell.recipe), str(shell.input), "--home", str(shell.folder / "home"))
+        code = run(["prep", "export", *given, *more])
+        output = capsys.readouterr()
+        return code, output.out, output.err
+
+    code, output, _ = export()
+    assert code == 0
+    assert "--    2  set-type :Customer_ID int" in output
+    assert output.endswith("SELECT\n  `Customer_ID`,\n  `Name`,\n  `City`\nFROM step_4\n")
+    script = shell.folder / "clean.py"
+    assert export("--as", "pyspark", "-o", str(script)) == (0, "", f"Wrote {script}.\n")
+    compile(script.read_text(), "clean.py", "exec")
+    shell.recipe.write_text("trim :Name\nstemming :Name\ntitlecase :City")
+    code, output, errors = export()
+    assert (code, output) == (2, "")
+    assert "line 2: 'stemming :Name' has no equal in Spark: there is no Spark form of it." in errors
+    assert "line 3: 'titlecase :City'" in errors

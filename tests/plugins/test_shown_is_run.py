@@ -237,6 +237,9 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("batchsink", "Trash"): Sample({"referenceName": "r"}, ON_WIDE),
     ("batchsink", "FailPipeline"): Sample({"referenceName": "r"}, {"in": (WIDE, [])}),
     ("transform", "Placeholder"): Sample({"schema": ONE_TEXT}, ON_WIDE),
+    ("transform", "RecipeRows"): Sample(
+        {"numberField": "id", "directives": "uppercase :name", "schema": ONE_TEXT}, ON_WIDE
+    ),
     ("transform", "Projection"): Sample(
         {"drop": "raw", "convert": "id:long,price:string", "rename": "name:label"}, ON_WIDE
     ),

@@ -15,6 +15,7 @@ from localcdap.api import (
     RecordStream,
     RelatedPlugin,
     SampleRequest,
+    SampleType,
     Schema,
     SpecificationRequest,
     StageConfigurer,
@@ -52,6 +53,15 @@ _TABLES: Final = Schema.record(
         ("table_type", Schema.STRING.as_nullable),
     ],
 )
+_ROW: Final = "sampled_row"
+_COUNT: Final = "number_of_rows"
+_COUNTED: Final = Schema.record("counted", [(_COUNT, Schema.LONG.as_nullable)])
+_RANDOM_ORDERS: Final = {
+    "postgresql": "md5({row}::text || ':{seed}')",
+    "mysql": "RAND({seed})",
+    "mariadb": "RAND({seed})",
+}
+"""By the kind of database, an order of the rows that the seed alone decides."""
 _ONE: Final = Schema.record("one", [("one", Schema.INT.as_nullable)])
 _TYPES: Final = {
     **dict.fromkeys(("int", "integer", "smallint", "mediumint", "tinyint"), Schema.INT),
@@ -108,9 +118,37 @@ class DatabaseConnectorBase(Connector):
         return BrowseDetail(found)
 
     def read(self, context: ConnectorContext, request: SampleRequest) -> RecordStream:
+        if request.sampling_type is SampleType.RANDOM:
+            return self._read_random(context, request)
         schema = self._read_schema(context, request.path)
         query = f"SELECT * FROM {self._quote(*_split(request.path))}"  # noqa: S608 - it is quoted
         return self._query(context, query, request.limit, schema)
+
+    def _read_random(self, context: ConnectorContext, request: SampleRequest) -> RecordStream:
+        """Have the database choose records of the whole table: the same ones for the same seed.
+
+        :raises BadRequestError: when the kind of database cannot do that.
+        """
+        kind = get_database_kind(self.config.get_url())
+        order = _RANDOM_ORDERS.get(kind)
+        if order is None:
+            raise BadRequestError(
+                f"Databases of the kind '{kind}' give no random records that a seed repeats; those that do: "
+                f"{', '.join(_RANDOM_ORDERS)}.",
+                "Take the first records.",
+            )
+        schema = self._read_schema(context, request.path)
+        table, alias = self._quote(*_split(request.path)), self._quote(_ROW)
+        chosen = order.format(row=alias, seed=int(request.seed or 0))
+        query = (
+            f"SELECT * FROM {table} AS {alias} ORDER BY {chosen} "  # noqa: S608 - it is quoted
+            f"LIMIT {int(request.limit)}"
+        )
+        counting = f"SELECT COUNT(*) AS {self._quote(_COUNT)} FROM {table}"  # noqa: S608 - it is quoted
+        (counted,) = _records(self._query(context, counting, 1, _COUNTED))
+        stream = self._query(context, query, request.limit, schema)
+        stream.is_sampled, stream.total = True, counted[_COUNT]
+        return stream
 
     def specify(self, context: ConnectorContext, request: SpecificationRequest) -> ConnectorSpec:
         schema = self._read_schema(context, request.path)

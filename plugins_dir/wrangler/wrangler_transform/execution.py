@@ -9,6 +9,7 @@ from localcdap.api import Schema, SparkContext
 from localcdap.plugin_lib.spark.columns import get_column
 from localcdap.plugin_lib.wrangler.language.model import DirectiveCall
 from localcdap.plugin_lib.wrangler.recipe.builder import (
+    BuiltRecipe,
     DirectiveBuilder,
     RecipeStep,
     load_precondition,
@@ -35,6 +36,43 @@ if TYPE_CHECKING:
 
 _MAX_SOURCE: Final = 100
 """Characters of a directive in a failure."""
+
+
+def build_compile_input(
+    context: SparkContext,
+    recipe: BuiltRecipe,
+    steps: Sequence[RecipeStep],
+    *,
+    row_schema: Schema,
+    declared: Schema,
+    record_schema: Schema | None,
+    keeps_record: bool = False,
+) -> CompileInput:
+    """Return what the compiler needs of a recipe that configure has accepted.
+
+    :param steps: those of the recipe, and any before them.
+    """
+    find = context.find_plugin
+    loaded = [load.name for load in recipe.recipe.loads]
+    calls = [step.call for step in steps]
+    directives = [step.directive for step in steps if step.directive is not None]
+    tables = dict.fromkeys(name for each in directives for name in each.tables())
+    lookups = {name: context.lookup(name) for name in tables}
+    shapes = {name: lookup.shape for name, lookup in lookups.items()}
+    found = propagate(steps, to_columns(row_schema, shapes.get))
+    assert len(found.directives) == len(steps)  # configure has rejected other recipes
+    return CompileInput(
+        directives=found.directives,
+        sources=[call.source for call in calls],
+        columns=[*found.before, found.after],
+        row_schema=row_schema,
+        declared=declared,
+        make_builder=lambda first, last: DirectiveBuilder(calls[first:last], loaded, find),
+        arguments=context.arguments,
+        lookups=lookups,
+        keeps_record=keeps_record,
+        record_schema=record_schema,
+    )
 
 
 class Execution:
@@ -81,29 +119,16 @@ class Execution:
         return df.select(*selected)
 
     def _build_input(self, row_schema: Schema, declared: Schema) -> CompileInput:
-        find = self._context.find_plugin
-        recipe = load_recipe(self._config.directives, self._config.udd, find)
-        loaded = [load.name for load in recipe.recipe.loads]
+        recipe = load_recipe(self._config.directives, self._config.udd, self._context.find_plugin)
         self._calls = [step.call for step in recipe.steps]
-        steps = [*self._list_precondition(), *recipe.steps]
-        calls = [step.call for step in steps]
-        directives = [step.directive for step in steps if step.directive is not None]
-        tables = dict.fromkeys(name for each in directives for name in each.tables())
-        lookups = {name: self._context.lookup(name) for name in tables}
-        shapes = {name: lookup.shape for name, lookup in lookups.items()}
-        found = propagate(steps, to_columns(row_schema, shapes.get))
-        assert len(found.directives) == len(steps)  # configure has rejected other recipes
-        return CompileInput(
-            directives=found.directives,
-            sources=[call.source for call in calls],
-            columns=[*found.before, found.after],
+        return build_compile_input(
+            self._context,
+            recipe,
+            [*self._list_precondition(), *recipe.steps],
             row_schema=row_schema,
             declared=declared,
-            make_builder=lambda first, last: DirectiveBuilder(calls[first:last], loaded, find),
-            arguments=self._context.arguments,
-            lookups=lookups,
-            keeps_record=self._mode == FAIL,
             record_schema=self._context.input_schema if self._context.wants_errors else None,
+            keeps_record=self._mode == FAIL,
         )
 
     def _list_precondition(self) -> tuple[RecipeStep, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from typing import Any, Final
@@ -14,6 +15,11 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.methods import MethodContext
 from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.stage import FindPlugin, SampleContext
+from localcdap.plugin_lib.wrangler.files.formats import (
+    FileInput,
+    detect_format,
+    find_first_directive,
+)
 from localcdap.plugin_lib.wrangler.files.jobs import (
     FileProgress,
     FileTask,
@@ -21,15 +27,18 @@ from localcdap.plugin_lib.wrangler.files.jobs import (
     end_job,
     start_job,
 )
+from localcdap.plugin_lib.wrangler.files.readers import RowReader
 from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, load_recipe
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo, load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.samples import RecipeSampleResult, run_sample
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
+from localcdap.plugin_lib.wrangler.scripts.export import Language, write_program
 from localcdap.plugin_lib.wrangler.workspaces.examples import CandidateList, Example
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows, execute
 from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList
+from localcdap.plugin_lib.wrangler.workspaces.table_rows import GivenTable
 from localcdap.plugin_lib.wrangler.workspaces.views import ViewRequest, WorkspaceView
 from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     ClusterView,
@@ -115,8 +124,24 @@ class ApplicationRequest(msgspec.Struct):
     """What begins the job; None to continue it."""
     seconds: float = 1.0
     """How long the step may take, approximately."""
+    has_made_rows: bool = False
+    """Whether Spark has done what the job waits for."""
     ends: bool = False
     """Whether the job ends, and what it has not completed is removed."""
+
+
+class ProgramRequest(msgspec.Struct):
+    """A recipe as a program of Spark, for the rows of a file or of a schema."""
+
+    language: Language
+    input: FileInput | None = None
+    """The file that the program reads; None for other rows."""
+    schema: Schema | None = None
+    """The columns of the rows; by default those that the file says."""
+    result: Schema | None = None
+    """The columns of the result; by default those that the recipe makes."""
+    skips_failures: bool = False
+    """Whether rows for which the recipe fails are left out; otherwise they end the program."""
 
 
 class WorkspaceRequest(msgspec.Struct):
@@ -127,6 +152,8 @@ class WorkspaceRequest(msgspec.Struct):
     source: SampleSource | None = None
     """Opens the workspace; None for one that is open."""
     view: ViewRequest = ViewRequest()
+    tables: list[GivenTable] = []
+    """Tables that an answer has asked for."""
 
 
 class ClusterRequest(msgspec.Struct):
@@ -220,9 +247,40 @@ def apply_to_file(
             recipe = _load_for_workspace(config, context)
             _require_complete(recipe)
             start_job(request.job, request.task, recipe)
-        return continue_job(request.job, request.seconds)
+        return continue_job(request.job, request.seconds, has_made_rows=request.has_made_rows)
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
+
+
+def export_recipe(config: WranglerConfig, request: ProgramRequest, context: MethodContext) -> str:
+    """Return the program of the recipe.
+
+    :raises BadRequestError: for a recipe with errors, with each directive for which Spark has no equal, and
+        for a file that cannot be read.
+    """
+    recipe = _load_for_workspace(config, context)
+    _require_complete(recipe)
+    format, schema = None, request.schema
+    try:
+        if request.input is not None:
+            format = detect_format(request.input, find_first_directive(recipe))
+            with contextlib.closing(RowReader(request.input, format)) as reader:
+                schema = schema or reader.schema
+    except StageError as error:
+        raise BadRequestError(error.message, error.corrective_action) from None
+    if schema is None:
+        raise BadRequestError(
+            "Only the rows of the input tell its columns.",
+            "Export the recipe from the prep area, or convert the input to parquet.",
+        )
+    return write_program(
+        recipe,
+        schema,
+        request.language,
+        declared=request.result,
+        skips_failures=request.skips_failures,
+        format=format,
+    )
 
 
 def find_value_clusters(
@@ -281,7 +339,7 @@ def view_rows(
     try:
         if request.source is not None:
             open_workspace(request.workspace, request.source, recipe)
-        return view_workspace(request.workspace, recipe, request.view)
+        return view_workspace(request.workspace, recipe, request.view, request.tables)
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
 

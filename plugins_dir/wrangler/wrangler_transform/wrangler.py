@@ -37,6 +37,7 @@ from .methods import (
     ExampleRequest,
     ExecutionRequest,
     MatchRequest,
+    ProgramRequest,
     RecipeAnswer,
     RecipeRequest,
     RecipeSampleRequest,
@@ -46,6 +47,7 @@ from .methods import (
     apply_to_file,
     check_recipe,
     execute_recipe,
+    export_recipe,
     find_directives,
     find_value_clusters,
     list_directives,
@@ -123,6 +125,14 @@ class Wrangler(Transform):
     )
     def apply_to_file(self, request: ApplicationRequest, context: MethodContext) -> FileProgress:
         return apply_to_file(self.config, request, context)
+
+    @plugin_method(
+        "export",
+        "Returns the recipe as a program of Spark: SQL, or a script of PySpark.",
+        all_of=[DIRECTIVE],
+    )
+    def export_recipe(self, request: ProgramRequest, context: MethodContext) -> str:
+        return export_recipe(self.config, request, context)
 
     @plugin_method(
         "workspace",

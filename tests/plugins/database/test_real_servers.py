@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from localcdap.api.app.connections import ConnectionPlugin
-from localcdap.api.connector import BrowseRequest, SampleRequest
+from localcdap.api.connector import BrowseRequest, SampleRequest, SampleType
 from localcdap.api.schema import Schema
 from localcdap.testing.instance import TemporaryInstance
+from localcdap.tui.screens.prep.all_rows_input import open_all_rows
+from localcdap.tui.screens.prep.source import PrepRequest, PrepSource, close_session
 from tests.plugins.database.real_servers import PASSWORD, Server, mariadb, postgres
 from tests.plugins.database.test_database import pipeline
 
@@ -261,6 +264,45 @@ def test_a_connection_browses_and_samples(place: Place):
     lacking = ConnectionPlugin(kind, properties=properties | {"jdbcPluginName": "none"})
     (failure,) = cdap.connectors.test("default", lacking)
     assert failure.property == "jdbcPluginName"
+
+
+def test_random_records_and_all_rows_of_a_connection(place: Place):
+    cdap, server = place.instance.cdap, place.server
+    given = place.plugin("", referenceName="")["properties"]
+    kind = {"Postgres": "PostgreSQL", "Mysql": "MySQL"}[server.plugin]
+    shop = {"name": kind, "properties": {key: value for key, value in given.items() if value}}
+    cdap.connections.load("default", {"name": "many_rows", "plugin": shop})
+    schema = {"Postgres": "public", "Mysql": "shop"}[server.plugin]
+    server.sql("CREATE TABLE many (id int PRIMARY KEY, label varchar(20));")
+    server.sql(
+        f"INSERT INTO many VALUES {', '.join(f'({n}, $${n}$$)' for n in range(3000))};".replace(
+            "$$", "'"
+        )
+    )
+    path = f"/{schema}/many"
+
+    def sample(seed: int | None) -> list[int]:
+        request = SampleRequest(path, 100, sampling_type=SampleType.RANDOM, seed=seed)
+        found = cdap.connectors.sample("default", "many_rows", request).result
+        assert (found.total, len(found.records), found.is_estimate) == (3000, 100, False)
+        return [record["id"] for record in found.records]
+
+    one, other = sample(1), sample(2)
+    assert sample(1) == one
+    assert set(one) != set(other)
+    assert sample(None)
+    assert len(set(one)) == 100
+    assert max(one) > 1500, "not the first rows"
+
+    source = PrepSource(connection="many_rows", place=path)
+    request = PrepRequest(source, "session", "default", [])
+    shares: list[float | None] = []
+    with open_all_rows(cdap, request, lambda: False, shares.append) as rows:
+        found = pq.read_table(rows["path"])
+    assert sorted(found.column("id").to_pylist()) == list(range(3000))
+    assert not Path(rows["path"]).exists()
+    assert shares
+    close_session(cdap, "session", "default")
 
 
 def test_a_server_that_is_not_there_is_reported_with_its_host(place: Place):

@@ -122,7 +122,7 @@ class TableLookup(Directive):
         lookup = context.lookups.get(self.table)
         if lookup is None:
             raise DirectiveError(
-                f"table '{self.table}' can only be looked into in a run or a preview."
+                f"table '{self.table}' can only be looked into in a run, a preview or the prep area."
             )
         for field, value in (lookup.get(key) or {}).items():
             if value is not None:

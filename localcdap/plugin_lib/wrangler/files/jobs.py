@@ -16,7 +16,6 @@ from localcdap.api import Schema
 from localcdap.api.directive import Directive, DirectiveError
 from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError
-from localcdap.api.record_json import encode_json_record
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import Expectation
 from localcdap.plugin_lib.wrangler.files.formats import (
@@ -27,7 +26,15 @@ from localcdap.plugin_lib.wrangler.files.formats import (
     find_output_format,
 )
 from localcdap.plugin_lib.wrangler.files.output_rules import OutputRules
+from localcdap.plugin_lib.wrangler.files.problems import ErrorFile, RowProblem
 from localcdap.plugin_lib.wrangler.files.readers import Item, RowReader, UnreadableRow
+from localcdap.plugin_lib.wrangler.files.spark_rows import (
+    MadeRows,
+    RowFinder,
+    RowsFile,
+    SparkWork,
+    plan_work,
+)
 from localcdap.plugin_lib.wrangler.files.totals import ColumnTotals, TotalsCounter
 from localcdap.plugin_lib.wrangler.files.writers import OutputFile
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
@@ -38,11 +45,14 @@ from localcdap.plugin_lib.wrangler.recipe.propagation import (
     propose_schema,
     to_columns,
 )
+from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.samples import SchemaInference
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
 
 _CHUNK: Final = 2000
 """Rows between two looks at the clock."""
+_READING: Final = "reading"
+_WRITING: Final = "writing"
 _MOST_PROBLEMS: Final = 10
 """Problems that an answer lists; all are counted, and written to the file of errors."""
 
@@ -63,17 +73,10 @@ class FileTask(msgspec.Struct):
     """Whether it is counted what the columns of the result are like."""
     expectations: list[Expectation] = []
     """The rules for the rows of the output."""
-
-
-class RowProblem(msgspec.Struct):
-    """Why a row of the input is not in the output."""
-
-    row: int
-    """Its number, from 1, without a line of names."""
-    message: str
-    code: int = 0
-    is_sent: bool = False
-    """Whether a directive sent it to the error port; otherwise it failed."""
+    spark_folder: str | None = None
+    """An empty folder for the files of Spark, which then runs the recipe; None to run it here."""
+    needs_spark: bool = False
+    """Whether it is an error when Spark cannot run the recipe; otherwise it runs here, with a warning."""
 
 
 class FileProgress(msgspec.Struct):
@@ -101,6 +104,10 @@ class FileProgress(msgspec.Struct):
     """What the columns of the result are like, when it is done and was asked for."""
     expectations: list[RuleResult] = []
     """The results of the rules, when it is done."""
+    phase: str = ""
+    """What a job with Spark does: ``reading`` or ``writing``; else empty."""
+    waits_for: SparkWork | None = None
+    """What Spark has to do before the job goes on, see :func:`continue_job`."""
 
 
 class FileJob:
@@ -129,9 +136,14 @@ class FileJob:
                 "; ".join(each.text for each in found.errors), "Correct the recipe."
             )
         self.progress.warnings = [each.text for each in found.problems]
-        self._errors = _ErrorFile(task.errors)
+        self._errors = ErrorFile(task.errors)
+        self._found: list[tuple[RowProblem, Any]] = []
+        """Problems that are not reported yet."""
         self._until = 0.0
         """When the step ends; rows that wait for it are few, so that a slow directive does not keep it."""
+        self._written = 0
+        """The number of the last row of the input whose rows are written."""
+        self._user_directives = _list_user_directives(recipe)
         self._steps = self._run(found.directives, found.after)
 
     def work(self, seconds: float) -> FileProgress:
@@ -143,14 +155,27 @@ class FileJob:
         """
         self._until = time.monotonic() + seconds
         try:
-            while not self.progress.is_done and time.monotonic() < self._until:
+            while not self._is_waiting and time.monotonic() < self._until:
                 next(self._steps, None)
         except BaseException:
             self.close()
             raise
-        self.progress.share = 1.0 if self.progress.is_done else self._reader.share
+        self.progress.share = 1.0 if self.progress.is_done else self._find_share()
         self.progress.replaced_bytes = self._reader.replaced
         return self.progress
+
+    def take_made_rows(self) -> None:
+        """Go on after Spark has done what the job waits for."""
+        self.progress.waits_for = None
+
+    @property
+    def _is_waiting(self) -> bool:
+        return self.progress.is_done or self.progress.waits_for is not None
+
+    def _find_share(self) -> float | None:
+        if self.progress.phase == _WRITING:
+            return self._written / max(1, self.progress.rows_in)
+        return self._reader.share
 
     def close(self) -> None:
         """End the job; what is not complete is removed."""
@@ -162,11 +187,17 @@ class FileJob:
         executor = RecipeExecutor(directives, {})
         executor.start()
         known = propose_schema(after)
+        if self._task.spark_folder is not None:
+            if self._reader.schema is not None and known is not None:
+                yield from self._run_with_spark(executor, self._reader.schema, known)
+                return
+            self._refuse_spark()
         if known is not None:
             output = _Output(self._task, self._output_format, known, self._add_problem)
             with output.file:
                 for rows in self._make_rows(executor):
                     output.write(rows)
+                    self._report_problems()
                     yield
                 executor.end()
                 self._finish(output)
@@ -176,6 +207,7 @@ class FileJob:
             for rows in self._make_rows(executor):
                 inference.add([row for _, row in rows])
                 pickle.dump(rows, stream, pickle.HIGHEST_PROTOCOL)
+                self._report_problems()
                 yield
             executor.end()
             stream.seek(0)
@@ -189,8 +221,76 @@ class FileJob:
             with output.file:
                 for rows in _load_rows(stream):
                     output.write(rows)
+                    self._report_problems()
                     yield
                 self._finish(output)
+
+    def _refuse_spark(self) -> None:
+        """Say why Spark does not run the recipe.
+
+        :raises BadRequestError: when it has to.
+        """
+        where = "recipe" if self._reader.schema is not None else "input"
+        reason = f"Spark cannot run the recipe: only the data tell the columns of the {where}."
+        if self._task.needs_spark:
+            raise BadRequestError(reason, "Run it without Spark: --no-spark.")
+        self.progress.warnings.append(f"{reason} It ran here.")
+
+    def _run_with_spark(
+        self, executor: RecipeExecutor, row_schema: Schema, known: Schema
+    ) -> Generator[None]:
+        """Store the rows, wait until Spark has made those of the result, and write these."""
+        assert self._task.spark_folder is not None
+        work = plan_work(self._task.spark_folder, row_schema, known, self._user_directives)
+        output = _Output(self._task, self._output_format, known, self._add_problem)
+        with output.file:
+            self.progress.phase = _READING
+            unreadable: dict[int, UnreadableRow] = {}
+            yield from self._store_rows(work, unreadable)
+            self.progress.waits_for = work
+            yield
+            self.progress.phase = _WRITING
+            made, finder = MadeRows(work), RowFinder(work)
+            for each in made.merge(sorted([*unreadable, *made.list_failed()])):
+                if isinstance(each, int):
+                    item = unreadable.get(each) or finder.find(each)
+                    self._run_again(executor, output, each, item)
+                    self._written = each
+                else:
+                    output.add(*each)
+                    self._written = each[0][-1]
+                self._report_problems()
+                yield
+            executor.end()
+            self._finish(output)
+
+    def _store_rows(self, work: SparkWork, unreadable: dict[int, UnreadableRow]) -> Generator[None]:
+        waiting: list[tuple[int, dict[str, Any]]] = []
+        with contextlib.closing(RowsFile(work)) as file:
+            for number, item in enumerate(self._reader, 1):
+                self.progress.rows_in = number
+                if isinstance(item, UnreadableRow):
+                    unreadable[number] = item
+                    if not self._task.skips_failures:
+                        self._add_failure(number, item, None, 0)
+                        self._report_problems()
+                else:
+                    waiting.append((number, item))
+                if len(waiting) >= _CHUNK:
+                    file.write(waiting)
+                    waiting = []
+                    yield
+            file.write(waiting)
+
+    def _run_again(
+        self, executor: RecipeExecutor, output: _Output, number: int, item: Item
+    ) -> None:
+        """Take a row out for which Spark says that the recipe fails, with the message that it has here."""
+        answer = None if isinstance(item, UnreadableRow) else executor.run(item)
+        if isinstance(answer, list):  # the conversion of one of its rows fails
+            output.write([(number, row) for row in answer])
+        else:
+            self._add_failure(number, item, answer, executor.position)
 
     def _make_rows(self, executor: RecipeExecutor) -> Iterator[list[tuple[int, Any]]]:
         """Yield the rows that the recipe makes, each with the number of its row of the input."""
@@ -222,18 +322,27 @@ class FileJob:
 
     def _add_problem(self, problem: RowProblem, record: Any) -> None:
         """Take a row out: ``record`` is the row of the input, or of the output if that is wrong."""
-        if not problem.is_sent and not self._task.skips_failures:
-            raise BadRequestError(
-                f"Row {problem.row}: {problem.message}",
-                "Correct the recipe or the row, or leave out rows that fail.",
-            )
-        if problem.is_sent:
-            self.progress.sent += 1
-        else:
-            self.progress.failed += 1
-        if len(self.progress.problems) < _MOST_PROBLEMS:
-            self.progress.problems.append(problem)
-        self._errors.add(problem, record)
+        self._found.append((problem, record))
+
+    def _report_problems(self) -> None:
+        """Count and store the problems of the rows so far, in the order of the rows.
+
+        :raises BadRequestError: for the first row that fails, when such rows are not to be left out.
+        """
+        for problem, record in sorted(self._found, key=lambda each: each[0].row):
+            if not problem.is_sent and not self._task.skips_failures:
+                raise BadRequestError(
+                    f"Row {problem.row}: {problem.message}",
+                    "Correct the recipe or the row, or leave out rows that fail.",
+                )
+            if problem.is_sent:
+                self.progress.sent += 1
+            else:
+                self.progress.failed += 1
+            if len(self.progress.problems) < _MOST_PROBLEMS:
+                self.progress.problems.append(problem)
+            self._errors.add(problem, record)
+        self._found.clear()
 
     def _finish(self, output: _Output) -> None:
         self.progress.expectations = output.get_results()
@@ -267,9 +376,13 @@ class _Output:
                 records.append((number, self._convert(row)))
             except DirectiveError as error:
                 self._fail(RowProblem(number, str(error)), row)
+        self.add([number for number, _ in records], [record for _, record in records])
+
+    def add(self, numbers: Sequence[int], records: Sequence[dict[str, Any]]) -> None:
+        """Write records of the output with the numbers of their rows; rules may take some out."""
         kept = []
-        for (number, record), problem in zip(
-            records, self._rules.check([record for _, record in records]), strict=True
+        for number, record, problem in zip(
+            numbers, records, self._rules.check(records), strict=True
         ):
             if problem is None:
                 kept.append(record)
@@ -299,30 +412,6 @@ class _NoFile(contextlib.nullcontext[None]):
         """Do nothing: there is nothing to complete."""
 
 
-class _ErrorFile:
-    """The file of rows that are left out; it is there only when the job is done."""
-
-    def __init__(self, path: str | None) -> None:
-        schema = Schema.record("error", [("row", Schema.LONG)])
-        self._file = None if path is None else OutputFile(path, "json", schema)
-
-    def add(self, problem: RowProblem, record: Any) -> None:
-        if self._file is not None:
-            shown = record if isinstance(record, str) else encode_json_record(record)
-            line = {"row": problem.row, "message": problem.message, "code": problem.code}
-            self._file.write([{**line, "record": shown}])
-
-    def finish(self) -> None:
-        if self._file is not None:
-            self._file.finish()
-            self._file = None
-
-    def discard(self) -> None:
-        if self._file is not None:
-            self._file.discard()
-            self._file = None
-
-
 def _load_rows(stream: IO[bytes]) -> Iterator[list[tuple[int, Any]]]:
     """Yield what this process has written to its own temporary file."""
     while True:
@@ -348,6 +437,11 @@ def _check_names(task: FileTask) -> None:
             )
 
 
+def _list_user_directives(recipe: BuiltRecipe) -> list[str]:
+    shipped = load_shipped_directives()
+    return list(dict.fromkeys(step.name for step in recipe.steps if step.name not in shipped))
+
+
 def _describe_format(format: FileFormat) -> str:
     name = format.format
     if name not in ("csv", "tsv"):
@@ -367,9 +461,10 @@ def start_job(name: str, task: FileTask, recipe: BuiltRecipe) -> None:
     _JOBS[name] = FileJob(task, recipe)
 
 
-def continue_job(name: str, seconds: float) -> FileProgress:
+def continue_job(name: str, seconds: float, *, has_made_rows: bool = False) -> FileProgress:
     """Continue a job; one that is done or failed is forgotten.
 
+    :param has_made_rows: whether Spark has done what the job waits for.
     :raises BadRequestError: when there is no such job: its process was lost.
     """
     job = _JOBS.get(name)
@@ -378,6 +473,8 @@ def continue_job(name: str, seconds: float) -> FileProgress:
             "The process of the recipe was lost; nothing is written.",
             "Apply the recipe again; split the input if memory did not suffice.",
         )
+    if has_made_rows:
+        job.take_made_rows()
     try:
         progress = job.work(seconds)
     except BaseException:

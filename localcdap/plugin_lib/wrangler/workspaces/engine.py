@@ -26,6 +26,7 @@ from localcdap.plugin_lib.wrangler.workspaces.steps import (
     run_gradually,
     run_step,
 )
+from localcdap.plugin_lib.wrangler.workspaces.table_rows import Lookups, SampleTables
 from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable
 from localcdap.plugin_lib.wrangler.workspaces.watch import LIMIT_S, StuckError, watch
 
@@ -59,7 +60,12 @@ class _RunningStep:
     """
 
     def __init__(
-        self, number: int, step: RecipeStep, directive: Directive, before: ColumnTable
+        self,
+        number: int,
+        step: RecipeStep,
+        directive: Directive,
+        before: ColumnTable,
+        lookups: Lookups,
     ) -> None:
         self.number: Final = number
         self.source: Final = step.call.source
@@ -68,7 +74,9 @@ class _RunningStep:
         """The rows that are done."""
         self.stopped = ""
         """Why the step will not come to its end, as a sentence; "" while it may."""
-        self._rows: Final[Generator[int, None, StepResult]] = run_gradually(directive, before)
+        self._rows: Final[Generator[int, None, StepResult]] = run_gradually(
+            directive, before, lookups
+        )
 
     def work(self, until: float) -> StepResult | None:
         """Go on until a time; return the result when there is one."""
@@ -93,12 +101,20 @@ class WorkspaceEngine:
     """A sample, and a recipe on it. One thread uses it at a time.
 
     :param columns: of the sample, as far as they are known.
+    :param tables: those that directives look into; it has all that a recipe names before this runs.
     :param memory: bytes that kept steps may take; those of the newest step and of the sample are always kept.
     """
 
     def __init__(
-        self, rows: Sequence[Mapping[str, Any]], columns: Columns, memory: int = MEMORY
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        columns: Columns,
+        memory: int = MEMORY,
+        tables: SampleTables | None = None,
     ) -> None:
+        self._tables: Final = tables or SampleTables()
+        columns = columns.copy()
+        columns.find_table = self._tables.find_shape
         self.sample: Final = _add_known(ColumnTable.from_rows(rows), columns)
         self._columns = columns
         self._memory = memory
@@ -179,7 +195,9 @@ class WorkspaceEngine:
         running = self._running
         if running is None:
             before = self._require_table(number, self._directives)
-            running = _RunningStep(number, steps[number], self._directives[number], before)
+            running = _RunningStep(
+                number, steps[number], self._directives[number], before, self._tables.lookups
+            )
             self._running = running
         result = None if running.stopped else running.work(until)
         if result is None:
@@ -226,7 +244,7 @@ class WorkspaceEngine:
         table = self._steps[first - 1].table if first else self.sample
         assert table is not None
         for index in range(first, number):
-            made = run_step(directives[index], table).table
+            made = run_step(directives[index], table, self._tables.lookups).table
             table = _add_known(made, self._known[index + 1])
         if number:
             self._steps[number - 1].table = table

@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -28,6 +29,7 @@ from localcdap.plugin_lib.wrangler.recipe.batch import (
 from localcdap.plugin_lib.wrangler.recipe.column_usage import list_named_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
 from localcdap.plugin_lib.wrangler.workspaces.column_forms import run_on_columns
+from localcdap.plugin_lib.wrangler.workspaces.table_rows import Lookups
 from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable, make_columns
 
 _MARK: Final = "\0"
@@ -57,12 +59,14 @@ class StepResult(msgspec.Struct, frozen=True):
     failures: tuple[StepFailure, ...] = ()
 
 
-def run_step(directive: Directive, table: ColumnTable) -> StepResult:
+def run_step(
+    directive: Directive, table: ColumnTable, lookups: Lookups = MappingProxyType({})
+) -> StepResult:
     """Run a directive on all rows; see :func:`run_gradually`.
 
     :raises StepStoppedError: when the rows become too many.
     """
-    running = run_gradually(directive, table)
+    running = run_gradually(directive, table, lookups)
     with pause_collection():
         while True:
             try:
@@ -72,9 +76,12 @@ def run_step(directive: Directive, table: ColumnTable) -> StepResult:
                 return result
 
 
-def run_gradually(directive: Directive, table: ColumnTable) -> Generator[int, None, StepResult]:
+def run_gradually(
+    directive: Directive, table: ColumnTable, lookups: Lookups = MappingProxyType({})
+) -> Generator[int, None, StepResult]:
     """Run a directive on all rows; yields after every few of them how many are done.
 
+    :param lookups: the tables that the directive names, by name.
     :param directive: as :func:`~localcdap.plugin_lib.wrangler.recipe.propagation.propagate` has left it; it
         stays as it is.
     :raises StepStoppedError: when the rows become too many.
@@ -85,13 +92,13 @@ def run_gradually(directive: Directive, table: ColumnTable) -> Generator[int, No
     used = _list_used(directive, table)
     while used is not None:
         run = _Run(directive, table, used, has_mark=True)
-        yield from run.call()
+        yield from run.call(lookups)
         more = run.find_touched()
         if more is None:
             return run.finish()
         used = None if not more else used + more
     run = _Run(directive, table, list(table.columns), has_mark=False)
-    yield from run.call()
+    yield from run.call(lookups)
     return run.finish()
 
 
@@ -128,9 +135,9 @@ class _Run:
         self._made: dict[str, Column] = {}
         self._names: list[str] = []
 
-    def call(self) -> Iterator[int]:
+    def call(self, lookups: Lookups) -> Iterator[int]:
         """Call the directive for all rows."""
-        directive, context = self._directive, make_row_context()
+        directive, context = self._directive, make_row_context(lookups=lookups)
         directive.start(context)
         given = self._table.make_rows(self._used, *([(_MARK, None)] if self._has_mark else []))
         sets = any(directive.sets_variables())

@@ -39,6 +39,7 @@ from localcdap.plugin_lib.wrangler.workspaces.facets import apply_facets, list_f
 from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList, find_matches
 from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, format_value
 from localcdap.plugin_lib.wrangler.workspaces.rules import RuleCheck, check_rules
+from localcdap.plugin_lib.wrangler.workspaces.table_rows import GivenTable, SampleTables
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column, ColumnTable
 from localcdap.plugin_lib.wrangler.workspaces.views import (
     FailureView,
@@ -125,17 +126,21 @@ class Workspace:
         else:
             raise BadRequestError("A sample needs a file, or records with their schema.")
         self._columns = columns
-        self._engine = WorkspaceEngine(rows, columns)
+        self.tables: Final = SampleTables()
+        self._engine = WorkspaceEngine(rows, columns, tables=self.tables)
         self._checked: ColumnTable | None = None
         self._checks: dict[Expectation, RuleCheck] = {}
         """What was found for rules on these rows."""
         self._head: WorkspaceEngine | None = None
         """The recipe on the first records, so that rows show soon; None when there are few records."""
         if len(rows) > 2 * _HEAD:
-            self._head = WorkspaceEngine(rows[:_HEAD], columns, _HEAD_MEMORY)
+            self._head = WorkspaceEngine(rows[:_HEAD], columns, _HEAD_MEMORY, self.tables)
 
     def view(self, recipe: BuiltRecipe, request: ViewRequest) -> WorkspaceView:
         """Run what has changed of a recipe, and return a part of the rows."""
+        missing = self.tables.list_missing(recipe)
+        if missing:
+            return WorkspaceView(is_complete=False, has_rows=False, wanted_tables=missing)
         engine, is_complete = self._engine, self._engine.run(recipe, request.seconds)
         is_head = not is_complete and self._head is not None
         if is_head and self._head is not None and self._head.run(recipe, request.seconds):
@@ -159,6 +164,10 @@ class Workspace:
         if is_complete and request.rules:
             view.checks = self._check_rules(request.rules)
         return view
+
+    def _run(self, recipe: BuiltRecipe) -> bool:
+        """Run a recipe; return whether it ran, and has all tables that it names."""
+        return not self.tables.list_missing(recipe) and self._engine.run(recipe)
 
     def _check_rules(self, rules: Sequence[Expectation]) -> list[RuleCheck]:
         """Return what was found for rules, without checking again what was checked on the same rows."""
@@ -221,7 +230,7 @@ class Workspace:
 
         :raises BadRequestError: when there is no such column.
         """
-        if not self._engine.run(recipe):
+        if not self._run(recipe):
             return CandidateList(is_complete=False)
         return find_candidates(column, self._require_column(column), examples)
 
@@ -233,11 +242,11 @@ class Workspace:
 
     def make_columns(self, recipe: BuiltRecipe) -> dict[str, Column] | None:
         """Return the columns of the rows after a recipe; None while it takes longer."""
-        return self._engine.get_table().columns if self._engine.run(recipe) else None
+        return self._engine.get_table().columns if self._run(recipe) else None
 
     def export_records(self, recipe: BuiltRecipe, limit: int) -> SampleRecords:
         """Return the first records, and the rows that a recipe makes of them."""
-        if not self._engine.run(recipe):
+        if not self._run(recipe):
             return SampleRecords(is_complete=False)
         found = SampleRecords(
             schema=self._engine.find_schema(0), made_schema=self._engine.find_schema()
@@ -268,7 +277,7 @@ class Workspace:
             raise BadRequestError(
                 f"The method '{method}' is unknown.", f"Choose one of: {', '.join(METHODS)}."
             )
-        if not self._engine.run(recipe):
+        if not self._run(recipe):
             return None
         found = self._require_column(column)
         counts = Counter(each for each in found.values if isinstance(each, str))
@@ -334,10 +343,18 @@ def open_workspace(name: str, source: SampleSource, recipe: BuiltRecipe) -> None
         del _OPEN[next(iter(_OPEN))]
 
 
-def view_workspace(name: str, recipe: BuiltRecipe, request: ViewRequest) -> WorkspaceView:
-    """Return a part of the rows of a workspace, which may not be open any more."""
+def view_workspace(
+    name: str, recipe: BuiltRecipe, request: ViewRequest, tables: Sequence[GivenTable] = ()
+) -> WorkspaceView:
+    """Return a part of the rows of a workspace, which may not be open any more.
+
+    :param tables: for lookups, which the workspace keeps.
+    """
     workspace = _OPEN.get(name)
-    return WorkspaceView(is_open=False) if workspace is None else workspace.view(recipe, request)
+    if workspace is None:
+        return WorkspaceView(is_open=False)
+    workspace.tables.add(tables)
+    return workspace.view(recipe, request)
 
 
 def cluster_values(name: str, recipe: BuiltRecipe, column: str, method: str) -> ClusterView:

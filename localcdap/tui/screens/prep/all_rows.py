@@ -132,7 +132,7 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
         recipe = "\n".join(request.directives)
         with contextlib.ExitStack() as stack:
             task["input"] = stack.enter_context(
-                open_all_rows(cdap, request, lambda: self._is_stopped)
+                open_all_rows(cdap, request, lambda: self._is_stopped, self._deliver_copied)
             )
             if self._is_stopped:
                 return None
@@ -142,6 +142,14 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
                     return None if self._is_stopped else progress
                 deliver(self, partial(self._show_progress, progress))
         return None
+
+    def _deliver_copied(self, share: float | None) -> None:
+        deliver(self, partial(self._show_copied, share))
+
+    def _show_copied(self, share: float | None) -> None:
+        """Show how many of the records behind a connection a run has copied."""
+        self.query_one(ProgressBar).update(progress=share or 0.0)
+        self.query_one("#all-rows-counts", Static).update("A run copies the records …")
 
     def _show_progress(self, progress: dict[str, Any]) -> None:
         self.query_one(ProgressBar).update(progress=progress["share"])

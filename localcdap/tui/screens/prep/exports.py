@@ -15,6 +15,7 @@ from localcdap.expectations.reader import to_json
 from localcdap.expectations.rules import KEY as EXPECTATIONS
 from localcdap.expectations.rules import Expectation
 from localcdap.host.cdap import Cdap
+from localcdap.pipeline.recipe_files import export_recipe
 from localcdap.tui.screens.prep.answers import PrepRecords, PrepView
 from localcdap.tui.screens.prep.source import PrepRequest, read_view
 
@@ -49,7 +50,13 @@ def read_prepared(cdap: Cdap, request: PrepRequest) -> PreparedData:
     """
     before, after = read_view(cdap, replace(request, step=0)), read_view(cdap, request)
     if request.source.connection:
-        reader = _find_reader(cdap, request, before)
+        found = find_reader(cdap, request, before)
+        if found is None:
+            raise BadRequestError(
+                f"No source of pipelines reads what the connection '{request.source.connection}' shows.",
+                "Save the data in a file, or copy the stage into a pipeline that has them.",
+            )
+        reader = found
     else:
         reader = build_source(request, before)
     return PreparedData(request, before, after, reader)
@@ -190,19 +197,16 @@ def _write_pipeline(
     return json.dumps({"name": name, "artifact": artifact, "config": config}, indent=2)
 
 
-def _find_reader(
+def find_reader(
     cdap: Cdap, request: PrepRequest, before: PrepView
-) -> tuple[str, str, dict[str, str]]:
-    """Return the source that reads what a connection shows, as its connector specifies it."""
+) -> tuple[str, str, dict[str, str]] | None:
+    """Return the source that reads what a connection shows, as its connector specifies it, if any does."""
     source = request.source
     wanted = SpecificationRequest(source.place, before.reading | source.reading)
     related = cdap.connectors.specify(request.namespace, source.connection, wanted).related_plugins
     found = next((each for each in related if each.type == "batchsource"), None)
     if found is None:
-        raise BadRequestError(
-            f"No source of pipelines reads what the connection '{source.connection}' shows.",
-            "Save the data in a file, or copy the stage into a pipeline that has them.",
-        )
+        return None
     return found.name, found.type, {"schema": json.dumps(before.schema)} | found.properties
 
 
@@ -254,6 +258,25 @@ def write_recipe(directives: Sequence[str], rules: Sequence[Expectation]) -> str
         return "\n".join(directives) + "\n"
     document = {"directives": list(directives), EXPECTATIONS: to_json(list(rules))}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def read_program(cdap: Cdap, request: PrepRequest, language: str) -> str:
+    """Return a recipe as a program of Spark, see the method ``export`` of Wrangler.
+
+    :raises BadRequestError: when Spark has no equal of a directive; says its line and the reason.
+    """
+    before, after = read_view(cdap, replace(request, step=0)), read_view(cdap, request)
+    source = request.source
+    names = ("path", "format", "delimiter", "header", "encoding", "sheet")
+    is_file = bool(source.path) and not source.connection
+    asked = {
+        "language": language,
+        "input": {name: getattr(source, name) for name in names} if is_file else None,
+        "schema": before.schema,
+        "result": after.schema,
+    }
+    recipe = "\n".join(request.directives)
+    return export_recipe(cdap.methods, recipe, asked, request.namespace, request.arguments)
 
 
 def write_test(pipeline: Path, found: PrepRecords) -> str:

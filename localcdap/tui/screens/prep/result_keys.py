@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -29,6 +31,7 @@ from localcdap.tui.screens.prep.exports import (
     build_pipeline,
     build_stage_text,
     read_prepared,
+    read_program,
     write_recipe,
     write_test,
 )
@@ -83,6 +86,8 @@ class ResultKeys(RecipeScreen):
             Choice("Run it on all rows, and compare them with the sample", "count", reason=no_file),
             Choice("Insert it into a pipeline", "insert", reason=no_source),
             Choice("Save it as a file of directives", "save"),
+            Choice("Save it as SQL of Spark", "sql", reason=no_source),
+            Choice("Save it as a script of PySpark", "pyspark", reason=no_source),
             Choice("Save it as a test, with a pipeline", "test", reason=no_source),
             Choice("Show what of it Spark runs itself", "explain", reason=no_source),
             Choice("Make an experiment of Analytics with it", "experiment", reason=no_source),
@@ -92,7 +97,7 @@ class ResultKeys(RecipeScreen):
         what = await self.studio.choose(choices, title="Use the recipe")
         if what is not None and self.recipe.lines:
             self.keep_version(f"used: {what}")
-        if what in ("apply", "save", "test"):
+        if what in ("apply", "save", "sql", "pyspark", "test"):
             await self._write_result(what, source.name)
         elif what == "insert":
             await self._insert()
@@ -124,12 +129,15 @@ class ResultKeys(RecipeScreen):
         :param name: of the data.
         """
         plain = name.partition(".")[0]
-        title, typed, write = {
+        targets: dict[str, tuple[str, str, Callable[[Path], object]]] = {
             "apply": ("Apply the recipe to all rows", "prepared.csv", self.run_on_all),
             "save": ("Save the recipe", f"{name}.recipe", self._save_recipe),
+            "sql": ("Save SQL of Spark", f"{plain}.sql", partial(self._save_program, "sql")),
+            "pyspark": ("Save a script", f"{plain}.py", partial(self._save_program, "pyspark")),
             "test": ("Save the test", f"{plain}.test.json", self._save_test),
-        }[what]
-        suffixes = (".csv", ".json", ".parquet", ".xlsx", ".recipe", ".txt")
+        }
+        title, typed, write = targets[what]
+        suffixes = (".csv", ".json", ".parquet", ".xlsx", ".recipe", ".txt", ".sql", ".py")
         path = await self.studio.pick_file(title, suffixes=suffixes, for_saving=True, typed=typed)
         if path is not None:
             write(path)
@@ -238,6 +246,16 @@ class ResultKeys(RecipeScreen):
             return path
 
         self.call(write, lambda saved: self.studio.show_notice(f"Saved {saved}."))
+
+    def _save_program(self, language: str, path: Path) -> None:
+        """Save the recipe as a program, if Spark has equals of all of its directives."""
+        request = self._request_all()
+
+        def save(cdap: Cdap) -> Path:
+            write_file(path, read_program(cdap, request, language))
+            return path
+
+        self.call(save, lambda saved: self.studio.show_notice(f"Saved {saved}."))
 
     def _save_test(self, path: Path) -> None:
         """Save a test with some records, and the pipeline that it tests."""

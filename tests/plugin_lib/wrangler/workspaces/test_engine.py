@@ -62,9 +62,9 @@ def test_every_way_to_a_recipe_gives_its_rows(recipes: list[list[str]], memory: 
 def test_only_changed_steps_run(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
 
-    def count_step(directive: Any, table: Any) -> Any:
+    def count_step(directive: Any, table: Any, lookups: Any) -> Any:
         ran.append(directive.directive_name())
-        return run_gradually(directive, table)
+        return run_gradually(directive, table, lookups)
 
     monkeypatch.setattr(engine_module, "run_gradually", count_step)
     engine = make_engine(["uppercase :a", "drop :c"])

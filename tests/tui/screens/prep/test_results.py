@@ -10,6 +10,7 @@ import pytest
 
 from localcdap.cli.files import read_pipeline
 from localcdap.engine.messages.host import StatementBatch
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline_tests.case_orders import create_case_request
 from localcdap.pipeline_tests.reader import read_test
@@ -55,6 +56,26 @@ async def test_a_stage_is_copied(open_studio, tmp_path):
         await driver.type("as a stage\n")
         (stage,) = json.loads(driver.app.clipboard)["stages"]
         assert stage["plugin"]["properties"]["directives"] == "trim :city"
+
+
+async def test_a_recipe_is_saved_as_a_program(open_studio, tmp_path):
+    path = make_file(tmp_path, 5)
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        screen = await opened(driver)
+        await write(driver, "trim :city")
+        await driver.press("x")
+        await driver.type("as SQL\n")
+        await driver.until(lambda: "Save SQL of Spark" in shown(driver))
+        await driver.press("escape")
+        screen._save_program("sql", tmp_path / "people.sql")
+        await driver.until((tmp_path / "people.sql").exists)
+        assert "`city`" in (tmp_path / "people.sql").read_text()
+        await write(driver, "stemming :city")
+        screen._save_program("pyspark", tmp_path / "people.py")
+        await driver.settled()
+        notice = next(iter(driver.app.notices.newest_first))
+        assert "line 2: 'stemming :city' has no equal in Spark" in f"{notice.title} {notice.detail}"
+        assert not (tmp_path / "people.py").exists()
 
 
 @pytest.mark.spark
@@ -167,6 +188,54 @@ async def test_a_recipe_is_inserted_into_pipelines(open_studio, tmp_path, cdap):
         assert ("Lines", "Wrangler") in [(c.source, c.target) for c in editor.document.connections]
 
 
+def make_lines_pipeline(path: Path) -> str:
+    schema = {"type": "record", "name": "line", "fields": [{"name": "city", "type": "string"}]}
+    read = {
+        "referenceName": "lines",
+        "path": str(path),
+        "format": "csv",
+        "schema": json.dumps(schema),
+    }
+    stages = [
+        {"name": name, "plugin": {"name": plugin, "type": type, "properties": properties}}
+        for name, plugin, type, properties in (
+            ("Lines", "File", "batchsource", read),
+            ("Out", "Trash", "batchsink", {"referenceName": "out"}),
+        )
+    ]
+    artifact = {"name": "cdap-data-pipeline", "version": "6.10.1", "scope": "SYSTEM"}
+    config = {"stages": stages, "connections": [{"from": "Lines", "to": "Out"}]}
+    return json.dumps({"name": "lines", "artifact": artifact, "config": config})
+
+
+@pytest.mark.parametrize("kind", ["deployed", "file"])
+async def test_a_recipe_is_inserted_into_what_is_not_open(open_studio, tmp_path, cdap, kind):
+    path = make_file(tmp_path, 5)
+    text = make_lines_pipeline(path)
+    file = tmp_path / "lines.json"
+    file.write_text(text)
+    if kind == "deployed":
+        cdap.applications.deploy(DeployRequest(text, name="given"))
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        await opened(driver)
+        await write(driver, "trim :city")
+        await driver.press("x")
+        await driver.type("insert it\n")
+        await driver.type("given\n" if kind == "deployed" else "a file\n")
+        if kind == "file":
+            await driver.until(lambda: "Insert into a pipeline" in shown(driver))
+            await driver.type(f"{file}\n")
+        await driver.until(lambda: "In the connection Lines → Out" in shown(driver))
+        await driver.press("enter")
+        editor = await driver.editor()
+        assert [(c.source, c.target) for c in editor.document.connections] == [
+            ("Lines", "Wrangler"),
+            ("Wrangler", "Out"),
+        ]
+        assert editor.is_changed
+    assert file.read_text() == text, "nothing is saved yet"
+
+
 async def test_all_rows_of_a_table_and_of_a_connection(open_studio, tmp_path, cdap):
     batch = StatementBatch(
         "default",
@@ -194,6 +263,30 @@ async def test_all_rows_of_a_table_and_of_a_connection(open_studio, tmp_path, cd
         assert "1,501 rows read · 1,501 in the result" in shown(driver)
         await driver.press("enter")
         cdap.connections.delete("default", "here")
+
+
+async def test_rows_are_looked_up_in_tables(open_studio, tmp_path, cdap):
+    statements = [
+        "CREATE TABLE towns (key VARCHAR, country VARCHAR, since INTEGER)",
+        "INSERT INTO towns VALUES ('Rome', 'IT', 753), ('Rome', 'US', 1), (NULL, 'x', 2)",
+    ]
+    cdap.table_statements.carry_out(StatementBatch("default", statements, ["towns"]))
+    path = make_file(tmp_path, 4)
+    async with open_studio(target=PrepTarget(path=str(path))) as driver:
+        screen = await opened(driver)
+        await write(driver, "table-lookup :city 'towns'")
+        assert [each.name for each in screen.view.columns][3:] == ["city_country", "city_since"]
+        assert [row[3:] for row in screen.view.rows] == [
+            [None, None],
+            ["IT", "753"],
+            [None, None],
+            ["IT", "753"],
+        ]
+        assert "city" in screen.view.failures[0].message, "null cannot be a key"
+        await write(driver, "table-lookup :id 'nowhere'")
+        assert screen.view.row_count == 0
+        messages = [each.message for each in screen.view.failures]
+        assert sum("there is no table 'nowhere'; available: " in each for each in messages) == 4
 
 
 async def test_the_mouse(open_studio, tmp_path):

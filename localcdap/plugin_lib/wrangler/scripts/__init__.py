@@ -1,0 +1,1 @@
+"""Recipes as programs of Spark: SQL and PySpark."""

@@ -1,0 +1,324 @@
+"""Recipes as programs that run without localcdap, where Spark has equals of all of their directives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Any, Final
+
+from localcdap.api import Schema
+from localcdap.api.errors import BadRequestError
+from localcdap.api.schema import LogicalType, Type
+from localcdap.plugin_lib.wrangler.files.formats import FileFormat
+from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, RecipeStep
+from localcdap.plugin_lib.wrangler.recipe.compiler import (
+    CompiledRecipe,
+    CompileInput,
+    compile_recipe,
+)
+from localcdap.plugin_lib.wrangler.recipe.propagation import (
+    is_known,
+    propagate,
+    propose_schema,
+    to_columns,
+)
+from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, FAILURE
+from localcdap.plugin_lib.wrangler.scripts.recorded_frame import (
+    RecordedFrame,
+    RowFilter,
+    Step,
+    without_session,
+)
+from localcdap.plugin_lib.wrangler.scripts.sql_text import NoSqlError, quote_name
+
+_INPUT: Final = "input"
+_SETTINGS: Final = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "true",
+}
+"""The settings of Spark under which the expressions give the values of the directives."""
+_READABLE: Final = ("csv", "tsv", "parquet", "orc")
+_TYPES: Final = {
+    Type.STRING: "STRING",
+    Type.INT: "INT",
+    Type.LONG: "BIGINT",
+    Type.FLOAT: "FLOAT",
+    Type.DOUBLE: "DOUBLE",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.BYTES: "BINARY",
+    LogicalType.DATE: "DATE",
+    LogicalType.DATETIME: "TIMESTAMP_NTZ",
+    LogicalType.TIMESTAMP_MICROS: "TIMESTAMP",
+    LogicalType.TIMESTAMP_MILLIS: "TIMESTAMP",
+}
+
+
+class Language(StrEnum):
+    """The languages of programs."""
+
+    SQL = "sql"
+    PYSPARK = "pyspark"
+
+
+def write_program(
+    recipe: BuiltRecipe,
+    row_schema: Schema,
+    language: Language,
+    *,
+    declared: Schema | None = None,
+    skips_failures: bool = False,
+    format: FileFormat | None = None,
+) -> str:
+    """Return the program of a recipe.
+
+    SQL is one statement of Spark SQL that reads a table or view ``input``. A PySpark script has a function,
+    and reads and writes files when it is run.
+
+    :param row_schema: the columns of the rows.
+    :param declared: the columns of the result; by default those that the recipe makes.
+    :param skips_failures: whether rows for which the recipe fails are left out; otherwise they end the
+        program.
+    :param format: of the file that the script reads.
+    :raises BadRequestError: with line and reason of each directive for which Spark has no equal.
+    """
+    steps, result = _compile(recipe, row_schema, declared, skips_failures=skips_failures)
+    sources = [f"{step.call.line:4}  {' '.join(step.call.source.split())}" for step in recipe.steps]
+    if language is Language.SQL:
+        return _write_sql(sources, steps)
+    return _write_script(sources, steps, row_schema, result, format)
+
+
+def _compile(
+    recipe: BuiltRecipe, row_schema: Schema, declared: Schema | None, *, skips_failures: bool
+) -> tuple[tuple[Step, ...], Schema]:
+    found = propagate(recipe.steps, to_columns(row_schema))
+    result = declared or propose_schema(found.after)
+    if result is None:
+        raise BadRequestError(
+            "\n".join(_list_unknown(recipe, [*found.before[1:], found.after]))
+            or "The result has no columns.",
+            "Choose the columns in the recipe, or export it from the prep area, whose sample tells them.",
+        )
+    try:
+        compiled = _record(recipe.steps, row_schema, result)
+        reasons = list(_list_reasons(recipe, compiled))
+    except NoSqlError as error:
+        step = _find_step_without_sql(recipe, row_schema)
+        reasons = [_explain(step, str(error))]
+    if reasons:
+        raise BadRequestError(
+            "\n".join(reasons), "Run it with localcdap prep apply, or in a pipeline."
+        )
+    frame: Any = compiled.frame
+    return _drop_errors(frame, result, compiled.carried, skips_failures=skips_failures), result
+
+
+def _record(
+    steps: Sequence[RecipeStep], row_schema: Schema, result: Schema | None
+) -> CompiledRecipe:
+    """Compile directives for rows of a schema, and note what becomes of these.
+
+    :param result: by default the columns as the directives make them, as far as they are known.
+    :raises NoSqlError: when a column has no text in SQL.
+    """
+    found = propagate(steps, to_columns(row_schema))
+    given = CompileInput(
+        directives=found.directives,
+        sources=[step.call.source for step in steps],
+        columns=[*found.before, found.after],
+        row_schema=row_schema,
+        declared=result or found.after.record(),
+        make_builder=lambda *_: list,
+    )
+    frame: Any = RecordedFrame(tuple(row_schema.field_names))
+    with without_session():
+        return compile_recipe(frame, given, _pass_batches)
+
+
+def _list_reasons(recipe: BuiltRecipe, compiled: CompiledRecipe) -> Iterator[str]:
+    for step, placed in zip(recipe.steps, compiled.placements, strict=False):
+        if not placed.is_native:
+            yield _explain(step, placed.reason)
+    for placed in compiled.placements[len(recipe.steps) :]:
+        yield f"The columns of the result have no equal in Spark: {placed.reason}."
+
+
+def _find_step_without_sql(recipe: BuiltRecipe, row_schema: Schema) -> RecipeStep:
+    """Return the first directive whose columns have no text in SQL."""
+    for count, step in enumerate(recipe.steps, 1):
+        try:
+            _record(recipe.steps[:count], row_schema, None)
+        except NoSqlError:
+            return step
+    return recipe.steps[-1]
+
+
+def _explain(step: RecipeStep, reason: str) -> str:
+    source = " ".join(step.call.source.split())
+    return f"line {step.call.line}: '{source}' has no equal in Spark: {reason}."
+
+
+def _pass_batches(df: Any, run: object, schema: Schema) -> Any:  # noqa: ARG001 - a RecipeBatchRunner
+    """Stand for a pass of batches: the directives in it are refused once all are known."""
+    return RecordedFrame(tuple(schema.field_names), df.steps)
+
+
+def _list_unknown(recipe: BuiltRecipe, after: Sequence[Any]) -> Iterator[str]:
+    """Yield the first directive after which the columns are not known."""
+    for step, columns in zip(recipe.steps, after, strict=True):
+        if not is_known(columns):
+            source = " ".join(step.call.source.split())
+            yield f"line {step.call.line}: only the data tell the columns after '{source}'."
+            return
+
+
+def _drop_errors(
+    frame: RecordedFrame, result: Schema, carried: Sequence[str], *, skips_failures: bool
+) -> tuple[Step, ...]:
+    """Return the steps of a frame that end with the rows without errors, and only their columns."""
+    if ERROR not in carried:
+        return frame.steps
+    kept = f"{ERROR} IS NULL"
+    if not skips_failures:
+        failed = f"CAST(raise_error({ERROR}.message) AS BOOLEAN)"
+        kept = (
+            f"CASE WHEN {kept} THEN TRUE WHEN {ERROR}.kind = {FAILURE} THEN {failed} ELSE FALSE END"
+        )
+    checked = RecordedFrame(frame.names, (*frame.steps, RowFilter(kept)))
+    with without_session():
+        return checked.select(*map(quote_name, result.field_names)).steps
+
+
+# -- SQL ------------------------------------------------------------------------------------
+
+
+def _write_sql(sources: Sequence[str], steps: Sequence[Step]) -> str:
+    lines = [f"-- {each}" for each in sources]
+    lines.append("-- The rows are those of the table or view `input`. Spark has these settings:")
+    lines += [f"--   SET {name} = {value};" for name, value in _SETTINGS.items()]
+    if not steps:
+        return "\n".join([*lines, f"SELECT * FROM {_INPUT}", ""])  # noqa: S608
+    queries = [
+        _write_query(step, _INPUT if not number else f"step_{number}")
+        for number, step in enumerate(steps)
+    ]
+    named = [f"step_{number} AS (\n{query}\n)" for number, query in enumerate(queries[:-1], 1)]
+    head = f"WITH {', '.join(named)}\n" if named else ""
+    return "\n".join([*lines, f"{head}{queries[-1]}", ""])
+
+
+def _write_query(step: Step, table: str) -> str:
+    if isinstance(step, RowFilter):
+        return f"SELECT * FROM {table}\nWHERE {step.text}"  # noqa: S608
+    columns = ",\n  ".join(_write_columns(step))
+    return f"SELECT\n  {columns}\nFROM {table}"
+
+
+def _write_columns(step: Any) -> list[str]:
+    return [
+        text if text == name else f"{text} AS {quote_name(name.strip('`'))}"
+        for text, name in step.columns
+    ]
+
+
+# -- PySpark --------------------------------------------------------------------------------
+
+_SCRIPT: Final = '''"""A recipe:
+
+{recipe}
+
+Run it on a file: python SCRIPT INPUT OUTPUT, or import apply_recipe. OUTPUT is a folder of {written} files.
+"""
+
+import sys
+
+from pyspark.sql import DataFrame, SparkSession
+
+SETTINGS = {settings}
+SCHEMA = {schema}
+
+
+def apply_recipe(rows: DataFrame) -> DataFrame:
+    """Return the rows that the recipe makes of rows with the columns of SCHEMA."""
+{body}
+    return rows
+
+
+def read_rows(spark: SparkSession, path: str) -> DataFrame:
+{reading}
+
+
+if __name__ == "__main__":
+    session = SparkSession.builder.getOrCreate()
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
+    made = apply_recipe(read_rows(session, sys.argv[1]))
+    made.write.mode("error").{write}(sys.argv[2])
+'''
+
+
+def _write_script(
+    sources: Sequence[str],
+    steps: Sequence[Step],
+    row_schema: Schema,
+    result: Schema,
+    format: FileFormat | None,
+) -> str:
+    written = "parquet" if any(_find_type(f.schema) is None for f in result) else "csv"
+    schema = ", ".join(
+        f"{quote_name(field.name)} {_find_type(field.schema) or 'STRING'}" for field in row_schema
+    )
+    recipe = "\n".join(sources).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    return _SCRIPT.format(
+        recipe=recipe,
+        settings=repr(_SETTINGS),
+        schema=repr(schema),
+        body="\n".join(map(_write_call, steps)) or "    # The recipe changes nothing.",
+        reading=_write_reading(format),
+        written=written,
+        write="options(header=True, escape='\"').csv" if written == "csv" else written,
+    )
+
+
+def _write_call(step: Step) -> str:
+    if isinstance(step, RowFilter):
+        return f"    rows = rows.where({step.text!r})"
+    texts = ",\n        ".join(map(repr, _write_columns(step)))
+    return f"    rows = rows.selectExpr(\n        {texts},\n    )"
+
+
+def _write_reading(format: FileFormat | None) -> str:
+    name = "parquet" if format is None else format.format
+    if name not in _READABLE:
+        raise BadRequestError(
+            f"A script of Spark does not read {name} as localcdap does.",
+            f"Export SQL, or give a file of one of: {', '.join(_READABLE)}.",
+        )
+    if format is None or name in ("parquet", "orc"):
+        return f"    return spark.read.{name}(path)"
+    encoding = "UTF-8" if format.encoding == "utf-8-sig" else format.encoding
+    options = {
+        "sep": format.delimiter,
+        "header": format.header,
+        "encoding": encoding,
+        "quote": '"',
+        "escape": '"',
+        "multiLine": True,
+        "mode": "FAILFAST",
+    }
+    given = ", ".join(f"{each}={value!r}" for each, value in options.items())
+    return (
+        f"    rows = spark.read.csv(path, schema=SCHEMA, {given})\n"
+        "    # An empty text is null, also in quotes.\n"
+        "    return rows.selectExpr(*(f\"nullif(`{name.replace('`', '``')}`, '') AS "
+        "`{name.replace('`', '``')}`\" for name in rows.columns))"
+    )
+
+
+def _find_type(schema: Schema) -> str | None:
+    """Return the name in Spark of a simple type; None for any other."""
+    inner = schema.non_nullable
+    if inner.logical_type is LogicalType.DECIMAL:
+        return f"DECIMAL({inner.precision}, {inner.scale})"
+    return _TYPES.get(inner.logical_type or inner.type)
