@@ -65,6 +65,7 @@ from localcdap.api.methods import plugin_method
 from localcdap.api.plugin import (
     BatchAggregator,
     BatchJoiner,
+    BatchReducibleAggregator,
     BatchSink,
     BatchSource,
     ErrorTransform,
@@ -101,6 +102,7 @@ __all__ = [
     "AlertPublisher",
     "BatchAggregator",
     "BatchJoiner",
+    "BatchReducibleAggregator",
     "BatchSink",
     "BatchSource",
     "BrowseDetail",

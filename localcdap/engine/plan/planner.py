@@ -35,6 +35,7 @@ from localcdap.engine.plan.streams import (
     PlannedStreams,
     assume_schema,
 )
+from localcdap.engine.tasks.grouping import is_reducible
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -99,6 +100,9 @@ class _Planner:
             others = [f"'{other}'" for other in group.stages if other != name]
             suffix = f", together with {', '.join(others)}" if others else ""
             self._plan.explained[name] = [line + suffix]
+        first = group.stages[0]
+        if is_reducible(type(self._plugins[first])):
+            self._plan.explained[first].append("groups   reduced to values before the shuffle")
 
     def _build_stage(self, stage: Stage) -> None:
         plugin = self._plugins[stage.name]
