@@ -50,6 +50,18 @@ from localcdap.api.errors import (
     StageError,
 )
 from localcdap.api.failures import FailureBuilder, FailureCollector, ValidationFailure
+from localcdap.api.join import (
+    AutoJoiner,
+    AutoJoinerContext,
+    JoinDefinition,
+    JoinDistribution,
+    JoinExpression,
+    JoinField,
+    JoinKey,
+    JoinKeys,
+    JoinPart,
+    JoinStage,
+)
 from localcdap.api.lineage import (
     EdgeKind,
     EndPoint,
@@ -100,6 +112,8 @@ __all__ = [
     "Alert",
     "AlertContext",
     "AlertPublisher",
+    "AutoJoiner",
+    "AutoJoinerContext",
     "BatchAggregator",
     "BatchJoiner",
     "BatchReducibleAggregator",
@@ -130,6 +144,14 @@ __all__ = [
     "FieldWriteOperation",
     "InvalidFieldError",
     "InvalidStageError",
+    "JoinDefinition",
+    "JoinDistribution",
+    "JoinExpression",
+    "JoinField",
+    "JoinKey",
+    "JoinKeys",
+    "JoinPart",
+    "JoinStage",
     "LineageRecorder",
     "LocalcdapError",
     "LogicalType",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from localcdap.api.app.transactions import TransactionRunner
+    from localcdap.api.join.definition import JoinDefinition
 
 Record = dict[str, Any]
 """A record: field values by name, in schema order.
@@ -317,6 +318,13 @@ class SparkContext(StageContext, Protocol):
 
         :param message: what is wrong, as a text column; it may contain values of the row.
         :param record: the row at fault, as JSON, which the error shows shortened; null for none.
+        """
+
+    def join(self, inputs: Mapping[str, DataFrame], join: JoinDefinition) -> DataFrame:
+        """Return the joined records, and explain how they are joined.
+
+        :param inputs: the DataFrames by input stage.
+        :param join: valid for these inputs.
         """
 
     wants_errors: bool

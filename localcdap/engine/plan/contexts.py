@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.dataset.declaration import DatasetDeclaration, DatasetFiles, PartitionChange
 from localcdap.api.errors import HostError, LocalcdapError, StageError
+from localcdap.api.join import JoinDefinition
 from localcdap.api.lineage import FieldOperation
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
@@ -28,6 +29,7 @@ from localcdap.engine.local.lost_task_errors import recover_task_error
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.plan.error_attribution import mark_message, mark_record
+from localcdap.engine.plan.joins import explain_join, join_frames
 from localcdap.engine.plan.run_metadata import RunMetadata
 from localcdap.engine.plan.spark_types import quote_column, spark_schema
 from localcdap.engine.plan.tables import (
@@ -304,6 +306,11 @@ class DriverContext(WorkerStageContext):
         )
         result: DataFrame = df.mapInArrow(function, spark_schema(schema, nullable=True))
         return result
+
+    def join(self, inputs: Mapping[str, DataFrame], join: JoinDefinition) -> DataFrame:
+        """See :meth:`localcdap.api.stage.SparkContext.join`."""
+        self.lines.extend(explain_join(join))
+        return join_frames(inputs, join)
 
     def explain(self, line: str) -> None:
         """Add a line to how the stage is run."""
