@@ -50,6 +50,13 @@ from localcdap.api.errors import (
     StageError,
 )
 from localcdap.api.failures import FailureBuilder, FailureCollector, ValidationFailure
+from localcdap.api.formats import (
+    FormatContext,
+    InputFile,
+    InputFormat,
+    OutputFormat,
+    SparkFormat,
+)
 from localcdap.api.join import (
     AutoJoiner,
     AutoJoinerContext,
@@ -142,6 +149,9 @@ __all__ = [
     "FieldReadOperation",
     "FieldTransformOperation",
     "FieldWriteOperation",
+    "FormatContext",
+    "InputFile",
+    "InputFormat",
     "InvalidFieldError",
     "InvalidStageError",
     "JoinDefinition",
@@ -161,6 +171,7 @@ __all__ = [
     "MetadataScope",
     "NamedPlugins",
     "NotFoundError",
+    "OutputFormat",
     "Plugin",
     "PluginConfig",
     "PortEmitter",
@@ -181,6 +192,7 @@ __all__ = [
     "SourceSampleContext",
     "SparkCompute",
     "SparkContext",
+    "SparkFormat",
     "SparkProgram",
     "SparkProgramContext",
     "SparkSink",

@@ -403,6 +403,8 @@ class SourceSampleContext(StageContext, Protocol):
 
     is_remote: bool
     """Always False, as in a :class:`SourceContext` on this machine."""
+    find_plugin: FindPlugin
+    """As :attr:`StageConfigurer.find_plugin`."""
 
     def resolve_path(self, path: str) -> str:
         """See :meth:`SparkContext.resolve_path`."""

@@ -35,6 +35,8 @@ def test_the_types_that_there_are_templates_for():
         "connector",
         "batchsource",
         "transform",
+        "validatingInputFormat",
+        "validatingOutputFormat",
         "batchaggregator",
         "batchjoiner",
         "sparkprogram",

@@ -18,6 +18,7 @@ from localcdap.api import (
     JoinPart,
     JoinStage,
     PluginConfig,
+    Record,
     Schema,
     field,
     plugin,
@@ -28,8 +29,10 @@ from localcdap.testing import PipelineTester, StageTester
 
 USERS = Schema.record("users", [("id", Schema.LONG.as_nullable), ("a.name", Schema.STRING)])
 SALES = Schema.record("sales", [("user", Schema.LONG.as_nullable), ("price", Schema.DOUBLE)])
-LEFT = [{"id": n, "a.name": f"u{n}"} for n in (1, 2, 3, None)]
-RIGHT = [{"user": n, "price": float(i)} for i, n in enumerate([1, 1, 1, 1, 2, None, 9])]
+LEFT: list[Record] = [{"id": n, "a.name": f"u{n}"} for n in (1, 2, 3, None)]
+RIGHT: list[Record] = [
+    {"user": n, "price": float(i)} for i, n in enumerate([1, 1, 1, 1, 2, None, 9])
+]
 SELECTED = [JoinField("users", "a.name", "name"), JoinField("sales", "price")]
 
 
@@ -63,7 +66,7 @@ def define(condition=None, distribution=None, **stages: str) -> JoinDefinition:
     return JoinDefinition(SELECTED, joined, condition or keys, distribution)
 
 
-def join_in_python(left_required: bool, right_required: bool, null_safe: bool) -> list[tuple]:
+def join_in_python(left_required, right_required, null_safe):
     """Return what a join gives, as the meaning of required and null-safe says."""
 
     def match(user, sale):
@@ -91,8 +94,8 @@ def test_an_auto_joiner_is_configured_by_its_definition():
     )
     assert wrong.problems == [
         (
-            "key: Type mismatch on join keys. 'users'.'a.name' is of type 'string' while 'sales'.'user' is of "
-            "type 'long'."
+            "key: Type mismatch on join keys. 'users'.'a.name' is of type 'string' while 'sales'.'user' "
+            "is of type 'long'."
         ),
         "factor: Distribution size must be greater than 0",
         "Distribution only supports inner or left outer joins, the skewed stage 'users' must be required",
