@@ -76,7 +76,8 @@ class _PythonStage:
             stream: self._encode_stream(stream, schema)
             for stream, schema in _list_stream_schemas(self._stage).items()
         }
-        return PreviewStageOutput(batches, self._problems)
+        alerts = [alert.payload for alert in runner.alerts]
+        return PreviewStageOutput(batches, self._problems, alerts=alerts)
 
     def _process(self, runner: Runner, batch: pa.RecordBatch) -> None:
         if isinstance(runner, AggregateRunner):

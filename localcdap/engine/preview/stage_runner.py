@@ -397,6 +397,7 @@ class StageByStageRunner:
         else:
             sample = create_sample(stage, output, self._shown)
             counts.out, counts.error = sample.count, sample.error_count
+            counts.alert = sample.alert_count
             counts.ports = {port: each.count for port, each in sample.ports.items()}
         self._on_sample(stage.name, sample)
 
