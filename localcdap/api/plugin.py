@@ -78,6 +78,15 @@ class Plugin:
         workers. By default nothing is done.
         """
 
+    def on_run_finish(self, succeeded: bool, context: StageContext) -> None:
+        """Clean up after a run: called once on the object that :meth:`prepare_run` was called on (CDAP
+        ``onRunFinish``).
+
+        Whether the run has succeeded or not, its output was committed or removed before, and its post actions
+        come afterwards. An exception is logged and changes nothing. It is not called for stages that a run
+        does not reach, in previews, and when the run's process is killed.
+        """
+
     def record_lineage(self, lineage: LineageRecorder) -> None:
         """Record which output fields come from which input fields, and what else decides about them.
 

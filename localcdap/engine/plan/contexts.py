@@ -110,6 +110,8 @@ class RunContext:
     """Removes the secrets that the run has read from a text."""
     prepared: dict[str, tuple[Mapping[str, str], Any]] = dataclasses.field(default_factory=dict)
     """The plugins that have prepared the run, with their properties, by stage."""
+    finishers: dict[str, Callable[[bool], None]] = dataclasses.field(default_factory=dict)
+    """What has these plugins clean up after the run, by stage; called with whether it has succeeded."""
     operations: dict[str, list[FieldOperation]] = dataclasses.field(default_factory=dict)
     """The operations that plugins recorded while they prepared the run, by stage."""
     tables_used: dict[str, list[tuple[TableUse, str]]] = dataclasses.field(default_factory=dict)
