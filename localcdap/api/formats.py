@@ -59,7 +59,7 @@ class _Format(Plugin):
     """Base class of formats. ``config`` has the properties of the stage that the format declares."""
 
     def configure(self, stage: StageConfigurer) -> None:
-        """Do nothing: a format is no stage."""
+        """Do nothing: a format is not a stage."""
 
     def validate(self, context: FormatContext) -> None:
         """Add failures for properties that are wrong, and for fields that the format cannot hold."""

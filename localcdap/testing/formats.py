@@ -86,7 +86,7 @@ class FormatTester:
     def _require(self, kind: type[Plugin]) -> Schema:
         """Check that the format is valid and of a kind; return the schema, empty where none matters."""
         if not isinstance(self._format, kind):
-            raise BadRequestError(f"{type(self._format).__name__} is no {kind.types[0]}.")
+            raise BadRequestError(f"{type(self._format).__name__} is not a {kind.types[0]}.")
         if self.failures:
             raise InvalidPipelineError(
                 " ".join(failure.full_message for failure in self.failures),

@@ -11,10 +11,10 @@ from localcdap.api import (
     AutoJoinerContext,
     JoinDefinition,
     JoinDistribution,
-    JoinExpression,
     JoinField,
     JoinKey,
-    JoinKeys,
+    JoinOnExpression,
+    JoinOnKeys,
     JoinPart,
     JoinStage,
     PluginConfig,
@@ -50,7 +50,7 @@ class Bought(AutoJoiner):
         stages = [
             stage.replace(required=stage.name == "sales") for stage in context.stages.values()
         ]
-        keys = JoinKeys([JoinKey("users", [self.config.key]), JoinKey("sales", ["user"])])
+        keys = JoinOnKeys([JoinKey("users", [self.config.key]), JoinKey("sales", ["user"])])
         distribution = JoinDistribution(self.config.factor, self.config.skewed)
         return JoinDefinition(SELECTED, stages, keys, distribution if self.config.skewed else None)
 
@@ -58,7 +58,7 @@ class Bought(AutoJoiner):
 def define(condition=None, distribution=None, **stages: str) -> JoinDefinition:
     """Return a join; each stage is ``required`` or ``optional``, and ``broadcast``."""
     schemas = {"users": USERS, "sales": SALES}
-    keys = JoinKeys([JoinKey("users", ["id"]), JoinKey("sales", ["user"])])
+    keys = JoinOnKeys([JoinKey("users", ["id"]), JoinKey("sales", ["user"])])
     joined = [
         JoinStage(name, schemas[name], "required" in how, "broadcast" in how)
         for name, how in stages.items()
@@ -119,7 +119,7 @@ def test_the_lineage_of_an_auto_joiner():
 
 def test_a_stage_is_joined_once():
     with pytest.raises(BadRequestError, match="joined twice: users, users"):
-        JoinDefinition([], [JoinStage("users", USERS)] * 2, JoinKeys([]))
+        JoinDefinition([], [JoinStage("users", USERS)] * 2, JoinOnKeys([]))
 
 
 def test_a_join_is_explained():
@@ -149,7 +149,7 @@ class TestOnSpark:
     def test_records(self, inputs):
         for left, right, null_safe in itertools.product((True, False), repeat=3):
             how = {True: "required", False: "optional"}
-            keys = JoinKeys([JoinKey("users", ["id"]), JoinKey("sales", ["user"])], null_safe)
+            keys = JoinOnKeys([JoinKey("users", ["id"]), JoinKey("sales", ["user"])], null_safe)
             expected = join_in_python(left, right, null_safe)
             variants = [define(keys, users=how[left], sales=how[right])]
             variants.append(define(keys, users=f"{how[left]} broadcast", sales=how[right]))
@@ -169,7 +169,7 @@ class TestOnSpark:
                 inputs,
                 define(None, JoinDistribution(8, "sales"), users="required", sales="required"),
             )
-            expression = JoinExpression("u.id < sales.user", {"users": "u"})
+            expression = JoinOnExpression("u.id < sales.user", {"users": "u"})
             other = self.explain(
                 inputs, define(expression, users="required broadcast", sales="optional")
             )

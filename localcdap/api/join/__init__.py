@@ -3,10 +3,10 @@
 from localcdap.api.join.definition import (
     JoinDefinition,
     JoinDistribution,
-    JoinExpression,
     JoinField,
     JoinKey,
-    JoinKeys,
+    JoinOnExpression,
+    JoinOnKeys,
     JoinStage,
 )
 from localcdap.api.join.failures import JoinPart
@@ -17,10 +17,10 @@ __all__ = [
     "AutoJoinerContext",
     "JoinDefinition",
     "JoinDistribution",
-    "JoinExpression",
     "JoinField",
     "JoinKey",
-    "JoinKeys",
+    "JoinOnExpression",
+    "JoinOnKeys",
     "JoinPart",
     "JoinStage",
 ]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from localcdap.api.join.definition import (
     JoinDefinition,
     JoinDistribution,
-    JoinExpression,
     JoinField,
-    JoinKeys,
+    JoinOnExpression,
+    JoinOnKeys,
 )
 from localcdap.api.join.expressions import find_qualified_names
 from localcdap.api.join.failures import JoinFailures, JoinPart
@@ -19,7 +19,7 @@ from localcdap.api.schema import Schema, Type
 
 def check_join(join: JoinDefinition, failures: JoinFailures) -> None:
     """Add failures for all parts of a join that do not fit its stages."""
-    if isinstance(join.condition, JoinKeys):
+    if isinstance(join.condition, JoinOnKeys):
         _check_keys(join, join.condition, failures)
     else:
         _check_expression(join, join.condition, failures)
@@ -36,7 +36,7 @@ def check_join(join: JoinDefinition, failures: JoinFailures) -> None:
         _check_distribution(join, join.distribution, failures)
 
 
-def _check_keys(join: JoinDefinition, condition: JoinKeys, failures: JoinFailures) -> None:
+def _check_keys(join: JoinDefinition, condition: JoinOnKeys, failures: JoinFailures) -> None:
     before = len(failures)
     keys = condition.keys
     if {stage.name for stage in join.stages} - {key.stage for key in keys}:
@@ -74,7 +74,7 @@ def _check_keys(join: JoinDefinition, condition: JoinKeys, failures: JoinFailure
 
 
 def _check_key_types(
-    join: JoinDefinition, condition: JoinKeys, place: int, failures: JoinFailures
+    join: JoinDefinition, condition: JoinOnKeys, place: int, failures: JoinFailures
 ) -> None:
     """Check the fields that are compared with each other, at one place of the keys."""
     first: tuple[str, str, Schema] | None = None
@@ -110,7 +110,7 @@ def _contains_map(schema: Schema) -> bool:
 
 
 def _check_expression(
-    join: JoinDefinition, condition: JoinExpression, failures: JoinFailures
+    join: JoinDefinition, condition: JoinOnExpression, failures: JoinFailures
 ) -> None:
     stages = join.stages
     if not condition.expression:
@@ -181,7 +181,7 @@ def _check_distribution(
             JoinPart.DISTRIBUTION_STAGE,
             "Only two stages can be joined if a distribution factor is specified",
         )
-    if isinstance(join.condition, JoinExpression):
+    if isinstance(join.condition, JoinOnExpression):
         failures.add(
             JoinPart.DISTRIBUTION_STAGE, "Only joins on keys can have a distribution factor."
         )

@@ -61,7 +61,7 @@ class JoinStage:
 
 
 @dataclasses.dataclass(frozen=True)
-class JoinKeys:
+class JoinOnKeys:
     """The condition that keys are equal, one for each stage."""
 
     keys: Sequence[JoinKey]
@@ -74,7 +74,7 @@ class JoinKeys:
 
 
 @dataclasses.dataclass(frozen=True)
-class JoinExpression:
+class JoinOnExpression:
     """A condition as an SQL expression over ``stage.field``, for a join of two stages."""
 
     expression: str
@@ -106,7 +106,7 @@ class JoinDefinition:
     """The output fields, in order."""
     stages: Sequence[JoinStage]
     """All inputs, in the order in which they are joined; required ones are joined before the others."""
-    condition: JoinKeys | JoinExpression
+    condition: JoinOnKeys | JoinOnExpression
     distribution: JoinDistribution | None = None
     schema_name: str = "joined"
 
@@ -136,7 +136,7 @@ class JoinDefinition:
 
     def list_compared_fields(self) -> list[tuple[str, str]]:
         """Return the fields, with their stage, that decide which records are joined."""
-        if isinstance(self.condition, JoinKeys):
+        if isinstance(self.condition, JoinOnKeys):
             return [(key.stage, name) for key in self.condition.keys for name in key.fields]
         inputs = {s.name: s.schema.field_names if s.schema else [] for s in self.stages}
         stages = {self.condition.get_alias(name).lower(): name for name in inputs}
@@ -161,7 +161,7 @@ class JoinDefinition:
             return []
         needed = {s.field for s in self.selected if s.stage == stage.name}
         words: set[str] = set()
-        if isinstance(self.condition, JoinKeys):
+        if isinstance(self.condition, JoinOnKeys):
             needed.update(self.condition.get_fields(stage.name))
         else:
             words = list_words(self.condition.expression)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from localcdap.api.join import (
     JoinDefinition,
     JoinDistribution,
-    JoinExpression,
-    JoinKeys,
+    JoinOnExpression,
+    JoinOnKeys,
     JoinStage,
 )
 from localcdap.engine.plan.spark_types import quote_column
@@ -32,7 +32,7 @@ def join_frames(inputs: Mapping[str, DataFrame], join: JoinDefinition) -> DataFr
 
     :param inputs: by stage; of each at least the fields that the join reads.
     """
-    if isinstance(join.condition, JoinExpression):
+    if isinstance(join.condition, JoinOnExpression):
         return _join_on_expression(inputs, join, join.condition)
     return _join_on_keys(inputs, join, join.condition)
 
@@ -67,7 +67,7 @@ def _get_type(first: JoinStage, stage: JoinStage) -> str:
 
 
 def _join_on_keys(
-    inputs: Mapping[str, DataFrame], join: JoinDefinition, condition: JoinKeys
+    inputs: Mapping[str, DataFrame], join: JoinDefinition, condition: JoinOnKeys
 ) -> DataFrame:
     """Join on keys. All columns are named ``stage.field``, so that names are unique."""
     first, *others = _order_stages(join)
@@ -92,7 +92,7 @@ def _join_on_keys(
 
 
 def _select_side(
-    frame: DataFrame, join: JoinDefinition, stage: JoinStage, condition: JoinKeys
+    frame: DataFrame, join: JoinDefinition, stage: JoinStage, condition: JoinOnKeys
 ) -> DataFrame:
     """Return the columns of a stage that the join needs, with its hints."""
     from pyspark.sql import functions as f
@@ -117,7 +117,7 @@ def _create_salt(distribution: JoinDistribution, stage: JoinStage) -> Column:
     return f.explode(f.sequence(f.lit(0), f.lit(distribution.factor - 1)))
 
 
-def _get_key_columns(condition: JoinKeys, stage: JoinStage) -> list[Column]:
+def _get_key_columns(condition: JoinOnKeys, stage: JoinStage) -> list[Column]:
     return [_get_column(f"{stage.name}.{key}") for key in condition.get_fields(stage.name)]
 
 
@@ -128,7 +128,7 @@ def _coalesce(pairs: Sequence[tuple[Column, Column]]) -> list[Column]:
 
 
 def _join_on_expression(
-    inputs: Mapping[str, DataFrame], join: JoinDefinition, condition: JoinExpression
+    inputs: Mapping[str, DataFrame], join: JoinDefinition, condition: JoinOnExpression
 ) -> DataFrame:
     from pyspark.sql import functions as f
 

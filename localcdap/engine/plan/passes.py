@@ -15,7 +15,7 @@ from localcdap.engine.plan.streams import PlannedStreams
 from localcdap.engine.tasks.aggregation import GROUP
 from localcdap.engine.tasks.context import StageContextData
 from localcdap.engine.tasks.fused_pass import create_fused_pass
-from localcdap.engine.tasks.grouping import build_grouped_schema, create_grouping_pass
+from localcdap.engine.tasks.group_pass import build_grouped_schema, create_grouping_pass
 from localcdap.engine.tasks.pass_plan import (
     OUTLET,
     REPORT,

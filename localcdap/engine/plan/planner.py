@@ -35,7 +35,7 @@ from localcdap.engine.plan.streams import (
     PlannedStreams,
     assume_schema,
 )
-from localcdap.engine.tasks.grouping import is_reducible
+from localcdap.engine.tasks.group_pass import is_reducible
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -16,7 +16,7 @@ from localcdap.engine.tasks.aggregation import AggregateRunner
 from localcdap.engine.tasks.alert_files import AlertWriter
 from localcdap.engine.tasks.chunks import Chunk, conform, join_chunks
 from localcdap.engine.tasks.failures import StageFailure
-from localcdap.engine.tasks.grouping import create_aggregate_runner
+from localcdap.engine.tasks.group_pass import create_aggregate_runner
 from localcdap.engine.tasks.pass_plan import (
     FED,
     CountKey,

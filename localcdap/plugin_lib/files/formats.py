@@ -43,7 +43,7 @@ def find_format_plugin(
 ) -> InputFormat | OutputFormat | None:
     """Return the format that a property ``format`` names; None, with failures, when it is invalid.
 
-    :param known: the formats that are no plugins.
+    :param known: the formats that are not plugins.
     """
     cls = stage.find_plugin(type, name)
     if cls is None:

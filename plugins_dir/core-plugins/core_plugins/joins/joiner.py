@@ -10,8 +10,8 @@ from localcdap.api import (
     AutoJoinerContext,
     JoinDefinition,
     JoinDistribution,
-    JoinExpression,
-    JoinKeys,
+    JoinOnExpression,
+    JoinOnKeys,
     JoinPart,
     JoinStage,
     PluginConfig,
@@ -183,13 +183,13 @@ class Joiner(AutoJoiner):
             return None
         stages = self._list_stages(context)
         selected = parse_selected(config.selected_fields or "", failures)
-        condition: JoinKeys | JoinExpression
+        condition: JoinOnKeys | JoinOnExpression
         if kind == BASIC:
-            condition = JoinKeys(parse_keys(config.join_keys, failures), config.join_null_keys)
+            condition = JoinOnKeys(parse_keys(config.join_keys, failures), config.join_null_keys)
         else:
             aliases = parse_aliases(config.input_aliases, failures)
             self._check_names(context, "inputAliases", aliases)
-            condition = JoinExpression(config.condition_expression, aliases)
+            condition = JoinOnExpression(config.condition_expression, aliases)
         distribution = self._get_distribution()
         return JoinDefinition(selected, stages, condition, distribution, "join.output")
 
