@@ -1,7 +1,7 @@
 """Reducible aggregators: groups are reduced to values before the shuffle, and these are merged after it.
 
 CDAP 6 has Spark do the same (``SparkRecordCollection.reduceAggregate``). Where there are more groups than fit
-into memory, the values so far are sent on and begun anew: a group then has several values, which are merged
+into memory, the values so far are sent on and begun again: a group then has several values, which are merged
 like those of several tasks.
 """
 
