@@ -157,6 +157,7 @@ def run_records(
                 _emit_all(plugin, given.decode(batch), stage, output)
         finally:
             plugin.destroy()
+        plugin.on_run_finish(True, preparation)
     output.metrics = dict(metrics.counts)
     _check(stage, output)
     return output

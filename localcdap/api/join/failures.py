@@ -12,7 +12,6 @@ class JoinPart(enum.Enum):
     """A part of a join that a property of a plugin may define."""
 
     SELECTED_FIELDS = "selected fields"
-    REQUIRED = "required stages"
     BROADCAST = "broadcast stages"
     KEYS = "keys"
     EXPRESSION = "expression"

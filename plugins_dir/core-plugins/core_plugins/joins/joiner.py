@@ -51,7 +51,6 @@ _DEFINING: Final = (
 class Joiner(AutoJoiner):
     join_properties = {
         JoinPart.SELECTED_FIELDS: "selectedFields",
-        JoinPart.REQUIRED: "requiredInputs",
         JoinPart.BROADCAST: "inMemoryInputs",
         JoinPart.KEYS: "joinKeys",
         JoinPart.EXPRESSION: "conditionExpression",
