@@ -340,6 +340,9 @@ class SparkCompute(_DataTransform):
     """Base class of computations on a whole DataFrame."""
 
     types = ("sparkcompute",)
+    caches_input: ClassVar[bool] = False
+    """Whether Spark computes the input once and keeps it while the phase runs, because the plugin reads it
+    several times. CDAP caches each input."""
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         """Transform the DataFrame of all records (DataFrame grain)."""
@@ -350,6 +353,8 @@ class SparkSink(BatchSink):
     """Base class of sinks that compute on a whole DataFrame, for instance to train a model."""
 
     types = ("sparksink",)
+    caches_input: ClassVar[bool] = False
+    """As :attr:`SparkCompute.caches_input`."""
 
 
 def plugin(*, name: str, description: str, type: str | None = None) -> Callable[[_Plugin], _Plugin]:

@@ -1,6 +1,6 @@
 """Reducible aggregators: groups are reduced to values before the shuffle, and these are merged after it.
 
-CDAP 6 has Spark do the same (``SparkRecordCollection.reduceAggregate``). Where there are more groups than fit
+CDAP 6 has Spark do the same (``BaseRDDCollection.reduceAggregate``). Where there are more groups than fit
 into memory, the values so far are sent on and begun again: a group then has several values, which are merged
 like those of several tasks.
 """
