@@ -254,9 +254,7 @@ class Inspector(StudioNode, Vertical):
 
         def take(found: PluginDetails) -> None:
             if self._stage == stage:
-                self._known.preferences = found.preferences
-                self._known.secure_keys = found.secure_keys
-                self._known.connections = found.connections
+                self._known.set_names(found.preferences, found.secure_keys, found.connections)
                 if not (self._shown_stage == stage and found.plugin == self._plugin):
                     self._show_plugin(found.plugin)
                     self._ask_for_plugin()  # now it is known which properties name other plugins
