@@ -22,6 +22,7 @@ from localcdap.api.schema import Schema
 
 _REQUIRED: Final = object()
 _NAME: Final = re.compile(r"[A-Za-z_-][A-Za-z0-9_.-]*")
+_Config = typing.TypeVar("_Config", bound="PluginConfig")
 _PLUGIN_FORM: Final = re.compile(r"\{plugin:(\w+)\}")
 
 
@@ -36,6 +37,8 @@ class NamedPlugins(msgspec.Struct, frozen=True):
     after: str | None = None
     """Words in the value that names follow, up to a semicolon or the end of the line; None: the value is a
     comma-separated list of names."""
+    shares_properties: bool = False
+    """Whether the properties of the stage are those of the named plugins, too, as those of formats are."""
 
     def find_names(self, value: str) -> list[str]:
         """Return the names in a value, each once. Some may name no plugin: a comment is not recognized."""
@@ -238,6 +241,7 @@ class PluginConfig:
         """Assign values by property name, unchecked; :meth:`build` checks them."""
         self._macros = frozenset(macros)
         self._texts = dict(texts or {})
+        self._given: tuple[Mapping[str, str], frozenset[str]] = ({}, frozenset())
         for name, declared in self._declared.items():
             fallback = None if declared.required else copy.copy(declared.default)
             setattr(self, declared.attribute, values.get(name, fallback))
@@ -280,7 +284,21 @@ class PluginConfig:
             except SchemaError as error:
                 failures.add(error.message, error.corrective_action).with_config_property(name)
         texts = {name: properties[name] for name in unresolved if name in properties}
-        return cls(values, unresolved, texts)
+        config = cls(values, unresolved, texts)
+        config._given = (dict(properties), frozenset(macros))
+        return config
+
+    def build_for(self, cls: type[_Config], failures: FailureCollector) -> _Config:
+        """Read the properties that this configuration was built from as those of another plugin.
+
+        For plugins that a property names with :attr:`NamedPlugins.shares_properties`.
+        """
+        properties, macros = self._given
+        return cls.build(properties, failures, macros)
+
+    def get_given(self) -> dict[str, str]:
+        """Return the texts of all properties that this was built from, also of undeclared ones."""
+        return dict(self._given[0])
 
     def contains_macro(self, name: str) -> bool:
         """Return whether a property contains a macro that is not evaluated yet."""

@@ -78,6 +78,15 @@ class Plugin:
         workers. By default nothing is done.
         """
 
+    def on_run_finish(self, succeeded: bool, context: StageContext) -> None:
+        """Clean up after a run: called once on the object that :meth:`prepare_run` was called on (CDAP
+        ``onRunFinish``).
+
+        Whether the run has succeeded or not, its output was committed or removed before, and its post actions
+        come afterwards. An exception is logged and changes nothing. It is not called for stages that a run
+        does not reach, in previews, and when the run's process is killed.
+        """
+
     def record_lineage(self, lineage: LineageRecorder) -> None:
         """Record which output fields come from which input fields, and what else decides about them.
 
@@ -275,6 +284,41 @@ class BatchAggregator(_DataTransform):
         return Grain.DATAFRAME if has_override(cls, "apply") else Grain.RECORD
 
 
+class BatchReducibleAggregator(BatchAggregator):
+    """Base class of aggregators that need no more than a value for each group, such as a sum.
+
+    Workers reduce the records of each group to a value before the shuffle, so that values are sent and
+    sorted instead of records (CDAP 6 ``etl.api.ReducibleAggregator``). Prefer it to :class:`BatchAggregator`
+    where it can be had. An aggregate value is whatever ``pickle`` takes, and may be changed in place.
+
+    The order of records and of values is not certain, nor is how many values a group is reduced to at first:
+    the result must not depend on it.
+    """
+
+    def initialize_aggregate_value(self, record: Record) -> Any:
+        """Return the value of a group of one record."""
+        raise NotImplementedError
+
+    def merge_values(self, value: Any, record: Record) -> Any:
+        """Return the value of a group with one more record."""
+        raise NotImplementedError
+
+    def merge_partitions(self, value: Any, other: Any) -> Any:
+        """Return the value of a group from the values of two of its parts."""
+        raise NotImplementedError
+
+    def finalize(self, key: Any, value: Any, emit: Emitter) -> None:
+        """Emit the result of one group."""
+        raise NotImplementedError
+
+    def aggregate(self, key: Any, records: Iterator[Record], emit: Emitter) -> None:
+        """Emit the result of one group, without parts: what the result must be equal to."""
+        value = self.initialize_aggregate_value(next(records))
+        for record in records:
+            value = self.merge_values(value, record)
+        self.finalize(key, value, emit)
+
+
 class BatchJoiner(_DataTransform):
     """Base class of joiners, which join the records of two or more inputs with different schemas."""
 
@@ -296,6 +340,9 @@ class SparkCompute(_DataTransform):
     """Base class of computations on a whole DataFrame."""
 
     types = ("sparkcompute",)
+    caches_input: ClassVar[bool] = False
+    """Whether Spark computes the input once and keeps it while the phase runs, because the plugin reads it
+    several times. CDAP caches each input."""
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         """Transform the DataFrame of all records (DataFrame grain)."""
@@ -306,6 +353,8 @@ class SparkSink(BatchSink):
     """Base class of sinks that compute on a whole DataFrame, for instance to train a model."""
 
     types = ("sparksink",)
+    caches_input: ClassVar[bool] = False
+    """As :attr:`SparkCompute.caches_input`."""
 
 
 def plugin(*, name: str, description: str, type: str | None = None) -> Callable[[_Plugin], _Plugin]:

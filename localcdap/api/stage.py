@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from localcdap.api.app.transactions import TransactionRunner
+    from localcdap.api.join.definition import JoinDefinition
 
 Record = dict[str, Any]
 """A record: field values by name, in schema order.
@@ -319,6 +320,13 @@ class SparkContext(StageContext, Protocol):
         :param record: the row at fault, as JSON, which the error shows shortened; null for none.
         """
 
+    def join(self, inputs: Mapping[str, DataFrame], join: JoinDefinition) -> DataFrame:
+        """Return the joined records, and explain how they are joined.
+
+        :param inputs: the DataFrames by input stage.
+        :param join: valid for these inputs.
+        """
+
     wants_errors: bool
     """Whether the error records of this stage are used."""
 
@@ -395,6 +403,8 @@ class SourceSampleContext(StageContext, Protocol):
 
     is_remote: bool
     """Always False, as in a :class:`SourceContext` on this machine."""
+    find_plugin: FindPlugin
+    """As :attr:`StageConfigurer.find_plugin`."""
 
     def resolve_path(self, path: str) -> str:
         """See :meth:`SparkContext.resolve_path`."""

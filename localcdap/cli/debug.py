@@ -18,6 +18,7 @@ from localcdap.cli.options import (
 )
 from localcdap.cli.output import echo, print_json, secho
 from localcdap.cli.records import (
+    print_alerts,
     print_problem,
     print_records,
     print_rejected,
@@ -60,7 +61,7 @@ def command(
     fix: bool,
 ) -> int:
     """Run STAGE of the pipeline in FILE ('-' is standard input), or of the deployed pipeline NAME, on
-    RECORDS, and show its output, error records and exceptions.
+    RECORDS, and show its output, error records, alerts and exceptions.
 
     RECORDS is an array of objects, or has one object per line. A stage with several inputs takes an
     object with such an array for each input stage. Bytes are text in base64; dates and timestamps are
@@ -120,6 +121,7 @@ def _print(answer: DebugAnswer) -> None:
     if answer.error_records:
         secho(plural(len(answer.error_records), "error record"), bold=True)
         print_rejected(answer.error_records, _MOST_ON_SCREEN)
+    print_alerts(answer.alerts, len(answer.alerts), _MOST_ON_SCREEN)
     print_results(answer.expectations, {})
     for line in answer.logs:
         echo(line, err=True)

@@ -17,7 +17,13 @@ from localcdap.cli.options import (
 )
 from localcdap.cli.output import echo, print_failures, print_json, secho
 from localcdap.cli.recordings import parse_recordings, print_stand_ins, record_option
-from localcdap.cli.records import print_problem, print_records, print_rejected, print_results
+from localcdap.cli.records import (
+    print_alerts,
+    print_problem,
+    print_records,
+    print_rejected,
+    print_results,
+)
 from localcdap.engine.messages.samples import StageSample
 from localcdap.runs.preview.model import (
     DEFAULT_TIMEOUT_MINUTES,
@@ -130,15 +136,17 @@ def _print(preview: Preview, *, every: bool) -> None:
 
 def _print_stage(name: str, sample: StageSample, *, every: bool) -> None:
     rejected = f", {plural(sample.error_count, 'error record')}" if sample.error_count else ""
+    alerted = f", {plural(sample.alert_count, 'alert')}" if sample.alert_count else ""
     most = max(sample.count, 1) if every else _MOST_ON_SCREEN
     secho(name, fg="cyan", bold=True, nl=False)
-    echo(f"  {plural(sample.count, 'record')}{rejected}")
+    echo(f"  {plural(sample.count, 'record')}{rejected}{alerted}")
     for port, each in sample.ports.items():
         echo(f"port {port}")
         print_records(each.schema, each.records, most)
     if sample.records:
         print_records(sample.schema, sample.records, most)
     print_rejected(sample.errors, most)
+    print_alerts(sample.alerts, sample.alert_count, most)
     print_results(sample.expectations, {})
     for problem in sample.problems:
         print_problem(problem)

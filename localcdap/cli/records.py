@@ -13,6 +13,7 @@ from localcdap.api.schema import Schema
 from localcdap.cli.output import StyledText, echo, print_table, secho
 from localcdap.engine.messages.samples import RejectedRecord, StageProblem
 from localcdap.expectations.results import RuleResult, describe_result
+from localcdap.runs.model import format_payload
 from localcdap.text import sanitize_for_terminal
 
 _WIDEST: Final = 40
@@ -70,6 +71,14 @@ def print_rejected(errors: Sequence[RejectedRecord], most: int) -> None:
         echo(mark, f" {each.code}: {each.message or ''}  {json.dumps(each.record)}")
     if len(errors) > most:
         echo(f"… and {len(errors) - most:,} more error records")
+
+
+def print_alerts(alerts: Sequence[Mapping[str, str | None]], count: int, most: int) -> None:
+    """Print at most ``most`` alerts, one per line, and how many more of ``count`` there are."""
+    for each in alerts[:most]:
+        echo(StyledText("!", "yellow"), f" alert: {format_payload(each)}")
+    if count > min(most, len(alerts)):
+        echo(f"… and {count - min(most, len(alerts)):,} more alerts")
 
 
 def print_results(

@@ -58,7 +58,7 @@ def command(
     output: Path | None,
 ) -> None:
     """Report on the runs of the namespace, or of one PIPELINE: success rates, durations, records, slowest
-    stages, and failures by reason.
+    stages, failures by reason, and alerts.
 
     \b
     localcdap report
@@ -152,6 +152,7 @@ def _print(found: RunOverview) -> None:
         echo(f"and {hidden:,} more pipelines")
     _print_failures(found)
     _print_stages(found)
+    _print_alerts(found)
 
 
 def _print_failures(found: RunOverview) -> None:
@@ -185,3 +186,12 @@ def _print_stages(found: RunOverview) -> None:
             stages,
             numbers="average longest runs",
         )
+
+
+def _print_alerts(found: RunOverview) -> None:
+    from localcdap.runs.statistics.documents import list_alerting_stages
+
+    if found.alerting_stages:
+        echo("")
+        header, rows = list_alerting_stages(found)
+        print_table(header, rows, numbers="alerts runs")

@@ -158,7 +158,9 @@ def _show(instance: Instance, name: str, *, with_columns: bool, with_alerts: boo
 def _print_alerts(run: Run, alerts: Sequence[StoredAlert]) -> None:
     """Print alerts, and how many more the run had."""
     if alerts:
-        print_table(("stage", "alert"), [(each.stage, format_payload(each)) for each in alerts])
+        print_table(
+            ("stage", "alert"), [(each.stage, format_payload(each.payload)) for each in alerts]
+        )
     more = count_alerts(run) - len(alerts)
     if more > 0:
         echo(f"… and {plural(more, 'alert')} more, which are not kept.", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -175,9 +176,9 @@ class StoredAlert(msgspec.Struct):
     payload: dict[str, str | None]
 
 
-def format_payload(alert: StoredAlert) -> str:
+def format_payload(payload: Mapping[str, str | None]) -> str:
     """Return what an alert says: ``name=value, name=value``."""
-    return ", ".join(f"{name}={value}" for name, value in alert.payload.items())
+    return ", ".join(f"{name}={value}" for name, value in payload.items())
 
 
 def count_alerts(run: Run) -> int:

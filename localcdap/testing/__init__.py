@@ -2,8 +2,8 @@
 
 A stage without Spark (:class:`StageTester`), a stage or a pipeline on Spark (:func:`run_stage`,
 :class:`PipelineTester`), a connector (:class:`ConnectorTester`), an application without processes
-(:class:`AppTester`), a dataset type (:class:`DatasetTester`), and a whole instance
-(:class:`TemporaryInstance`). Installing localcdap registers the fixtures of
+(:class:`AppTester`), a dataset type (:class:`DatasetTester`), a format of files (:class:`FormatTester`), and
+a whole instance (:class:`TemporaryInstance`). Installing localcdap registers the fixtures of
 :mod:`localcdap.testing.fixtures` with pytest.
 
 >>> from localcdap.testing import StageTester
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from localcdap.testing.apps import AppTester
     from localcdap.testing.connectors import ConnectorTester
     from localcdap.testing.datasets import DatasetTester
+    from localcdap.testing.formats import FormatTester
     from localcdap.testing.instance import TemporaryInstance
     from localcdap.testing.pipeline import PipelineTester
     from localcdap.testing.records import StageOutput
@@ -33,6 +34,7 @@ __all__ = [
     "AppTester",
     "ConnectorTester",
     "DatasetTester",
+    "FormatTester",
     "PipelineTester",
     "StageOutput",
     "StageRun",
@@ -48,6 +50,7 @@ _MODULES: Final = {
     "AppTester": "apps",
     "ConnectorTester": "connectors",
     "DatasetTester": "datasets",
+    "FormatTester": "formats",
     "PipelineTester": "pipeline",
     "StageOutput": "records",
     "StageRun": "stage_run",

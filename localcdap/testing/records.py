@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import pickle
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +17,7 @@ from localcdap.api.lineage import FieldOperation
 from localcdap.api.metadata import MetadataEntity, MetadataOperation, ScopedMetadata
 from localcdap.api.plugin import (
     BatchAggregator,
+    BatchReducibleAggregator,
     ErrorTransform,
     Grain,
     Plugin,
@@ -22,13 +25,13 @@ from localcdap.api.plugin import (
     has_override,
 )
 from localcdap.api.schema import Schema
-from localcdap.api.stage import Record
+from localcdap.api.stage import Emitter, Record
 from localcdap.engine.messages.flow import SPLITTER, Stage, Stream, create_plugin
 from localcdap.engine.plan.flow_analysis import list_read_fields
 from localcdap.engine.plan.run_metadata import MetadataAccess, RunMetadata
 from localcdap.engine.plan.tables import write_lookup_file
 from localcdap.engine.tasks.aggregation import decode_key, encode_key
-from localcdap.engine.tasks.chunks import FailedRecord, conform
+from localcdap.engine.tasks.chunks import FailedRecord, conform, copy_value
 from localcdap.engine.tasks.context import CountingMetrics, StageContextData, WorkerStageContext
 from localcdap.engine.tasks.lookups import LookupFile
 from localcdap.engine.tasks.pass_plan import error_record_schema
@@ -154,6 +157,7 @@ def run_records(
                 _emit_all(plugin, given.decode(batch), stage, output)
         finally:
             plugin.destroy()
+        plugin.on_run_finish(True, preparation)
     output.metrics = dict(metrics.counts)
     _check(stage, output)
     return output
@@ -178,7 +182,7 @@ def _emit_all(plugin: Any, records: list[Record], stage: Stage, output: StageOut
             plugin.transform(record, to_port)
     elif isinstance(plugin, BatchAggregator):
         for key, members in _group_records(plugin, records).items():
-            plugin.aggregate(decode_key(key), iter(members), emit)
+            _aggregate(plugin, decode_key(key), members, emit)
     elif isinstance(plugin, ErrorTransform):
         for row in records:
             failed = FailedRecord(row["record"], row["code"], row["message"], row["stage"])
@@ -197,6 +201,22 @@ def _group_records(plugin: BatchAggregator, records: list[Record]) -> dict[bytes
         for key in plugin.group_by(record):
             groups.setdefault(encode_key(key), []).append(record)
     return groups
+
+
+def _aggregate(plugin: BatchAggregator, key: Any, members: list[Record], emit: Emitter) -> None:
+    """Emit the result of a group; a reducible aggregator gets it in two parts, as of two tasks."""
+    if not isinstance(plugin, BatchReducibleAggregator):
+        plugin.aggregate(key, iter(members), emit)
+        return
+    parts = [_reduce(plugin, part) for part in (members[::2], members[1::2]) if part]
+    plugin.finalize(key, functools.reduce(plugin.merge_partitions, parts), emit)
+
+
+def _reduce(plugin: BatchReducibleAggregator, members: list[Record]) -> Any:
+    """Return the value of records as it arrives after the shuffle."""
+    first, *others = copy_value(members)
+    value = functools.reduce(plugin.merge_values, others, plugin.initialize_aggregate_value(first))
+    return pickle.loads(pickle.dumps(value))  # noqa: S301 - made by the line itself
 
 
 def _select_read_schema(plugin: Plugin, stage: Stage) -> Schema:

@@ -119,8 +119,8 @@ class StageTester:
     def run(self, records: Sequence[Record]) -> StageOutput:
         """Run records through the stage, and check its output against the schemas.
 
-        The plugin prepares the run, is initialized before the records and destroyed after them, and gets the
-        fields that it declares to read. Its exceptions are raised.
+        The plugin prepares the run, is initialized before the records and destroyed after them, gets the
+        fields that it declares to read, and cleans up after the run. Its exceptions are raised.
 
         :param records: for an error transform each is a dict with ``record``, ``code`` and ``message``, and
             optionally ``stage``.

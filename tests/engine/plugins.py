@@ -232,6 +232,18 @@ class Sorted(SparkCompute):
         return df.sort("n")
 
 
+@plugin(type="sparkcompute", name="WithTotal", description="Reads its input twice.")
+class WithTotal(SparkCompute):
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        total = df.selectExpr("sum(n) as total")
+        return df.crossJoin(total).selectExpr("n * 0 + total as n", "word")
+
+
+@plugin(type="sparkcompute", name="CachedTotal", description="Reads its input twice, from memory.")
+class CachedTotal(WithTotal):
+    caches_input = True
+
+
 @plugin(type="batchsource", name="ParquetSource", description="Reads Parquet files of numbers.")
 class ParquetSource(BatchSource):
     class Config(PluginConfig):

@@ -308,3 +308,19 @@ def test_tables_are_staged_with_schema_and_key(spark, pipeline):
     assert load.schema.same_shape(NUMBERS)
     assert spark.read.parquet(load.directory).count() == 10
     assert counts["table"].in_ == 10
+
+
+@pytest.mark.parametrize(("compute", "times"), [("WithTotal", 2), ("CachedTotal", 1)])
+def test_the_input_of_a_computation_is_computed_once_if_it_says_so(
+    spark, pipeline, tmp_path, compute, times
+):
+    journal = tmp_path / "journal"
+    pipeline.stage("one", plugins.AddOne, {"journal": str(journal)}, ["in"])
+    pipeline.stage("total", getattr(plugins, compute), {}, ["one"])
+    pipeline.sink("out", "total")
+
+    counts = pipeline.run()
+
+    assert numbers(pipeline.read("out")) == [55] * 10
+    assert len(journal.read_text().splitlines()) == 10 * times
+    assert (counts["one"].out, counts["total"].in_, counts["total"].out) == (10, 10, 10)

@@ -265,7 +265,10 @@ def test_an_overview(instance, namespace, service):
     running = write("slow", 70, status=RunStatus.RUNNING)
     slow = write("slow", 8)
     slow.stage_times = {"Score": 900, "Clean": 100}
+    slow.stages["Score"] = StageCounts(5, 5, 0, alerts=4)
     change(cdap, slow)
+    failed[0].stages["In"] = StageCounts(0, 5, 0, alerts=7)
+    change(cdap, failed[0])
     write("sales", 73)  # after the window
 
     found = service.read_overview(OverviewRequest([namespace], BEGIN, BEGIN + 3 * DAY, points=3))
@@ -295,6 +298,10 @@ def test_an_overview(instance, namespace, service):
     assert [(each.stage, each.average_ms) for each in found.slow_stages] == [
         ("Score", 900),
         ("Clean", 100),
+    ]
+    assert [(each.pipeline, each.stage, each.alerts) for each in found.alerting_stages] == [
+        ("orders", "In", 7),
+        ("slow", "Score", 4),
     ]
     assert found.newest[0].run == running.run
     one = service.read_overview(OverviewRequest([namespace], BEGIN, BEGIN + DAY, pipeline="orders"))

@@ -16,6 +16,7 @@ from localcdap.runs.statistics.documents import (
     format_totals,
 )
 from localcdap.runs.statistics.model import (
+    AlertingStage,
     ChartPoint,
     DayTotals,
     FailureReason,
@@ -53,6 +54,7 @@ def make_overview(name: str = HOSTILE) -> RunOverview:
         [FailureReason("a value does not fit", "Plugin", 2, 1, "r1", "default", name, name, name)],
         [SlowStage("default", name, name, 3, 900, 1200)],
         [],
+        [AlertingStage("default", name, name, 3, 4321)],
     )
 
 

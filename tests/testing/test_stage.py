@@ -13,6 +13,7 @@ from localcdap.api import (
     ActionContext,
     BatchAggregator,
     BatchJoiner,
+    BatchReducibleAggregator,
     BatchSink,
     BatchSource,
     Condition,
@@ -20,6 +21,9 @@ from localcdap.api import (
     Emitter,
     ErrorRecord,
     ErrorTransform,
+    FormatContext,
+    InputFile,
+    InputFormat,
     Plugin,
     PluginConfig,
     PortEmitter,
@@ -38,7 +42,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.errors import BadRequestError, InvalidPipelineError
-from localcdap.testing import StageTester
+from localcdap.testing import FormatTester, StageTester
 
 PEOPLE = Schema.record("people", [("name", Schema.STRING), ("age", Schema.INT.as_nullable)])
 ADA = {"name": "ada", "age": 36}
@@ -78,6 +82,9 @@ class Watch(Transform):
     def destroy(self) -> None:
         self.calls.append("destroy")
 
+    def on_run_finish(self, succeeded: bool, context: StageContext) -> None:
+        self.calls.append(f"finish {context.stage_name} {succeeded}")
+
 
 def test_records_errors_alerts_and_metrics():
     Watch.calls.clear()
@@ -88,7 +95,7 @@ def test_records_errors_alerts_and_metrics():
     assert run.alerts == [{"name": "bob"}]
     assert run.metrics == {"seen": 4}
     assert run.ports == {}
-    assert Watch.calls == ["initialize stage me", "destroy"]
+    assert Watch.calls == ["initialize stage me", "destroy", "finish stage True"]
 
 
 def test_what_configuring_gives():
@@ -252,6 +259,51 @@ def test_aggregators():
         {"key": "ada", "n": 72},
         {"key": "bob", "n": 0},
     ]
+
+
+def test_a_reducible_aggregator_gets_each_group_in_two_parts():
+    @plugin(type="batchaggregator", name="Parts", description="What was merged.")
+    class Parts(BatchReducibleAggregator):
+        def configure(self, stage: StageConfigurer) -> None:
+            stage.output_schema = Schema.record("o", [("parts", Schema.STRING)])
+
+        def group_by(self, record: Record) -> Iterable[str]:
+            yield "all"
+
+        def initialize_aggregate_value(self, record: Record) -> str:
+            return str(record["name"])
+
+        def merge_values(self, value: str, record: Record) -> str:
+            return f"{value} {record['name']}"
+
+        def merge_partitions(self, value: str, other: str) -> str:
+            return f"{value} | {other}"
+
+        def finalize(self, key: str, value: str, emit: Emitter) -> None:
+            emit({"parts": value})
+
+    run = StageTester(Parts, {}, PEOPLE).run([ADA, BOB, ADA])
+
+    assert run.records == [{"parts": "ada ada | bob"}]
+
+
+def test_formats():
+    class Lines(InputFormat):
+        def get_schema(self, context: FormatContext) -> Schema:
+            return Schema.record("line", [("n", Schema.INT), ("text", Schema.STRING.as_nullable)])
+
+        def read(self, file: InputFile, schema: Schema) -> Iterator[Record]:
+            for number, line in enumerate(file.content):
+                yield {"n": number, "text": line.decode().strip()} if line.strip() else {"n": "x"}
+
+    tester = FormatTester(Lines)
+
+    assert (tester.problems, tester.detect(b"")) == ([], None)
+    assert tester.read(b"a\nb") == [{"n": 0, "text": "a"}, {"n": 1, "text": "b"}]
+    with pytest.raises(StageError, match="n"):
+        tester.read(b"\n")
+    with pytest.raises(BadRequestError, match="is not a validatingOutputFormat"):
+        tester.write([])
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,7 @@ class RunDriver:
             self._cancellation.arm()
             workflow.run_ending()
             self._cancellation.disarm()
+            workflow.finish_stages(succeeded=True)
             workflow.run_post_actions(succeeded=True)
             workflow.publish_alerts()
         _LOG.info("Pipeline '%s' succeeded", order.pipeline)
@@ -282,6 +283,7 @@ class RunDriver:
         for failed in reasons:
             _LOG.error("Pipeline '%s' failed: %s", self._order.pipeline, failed.message)
         if self._workflow is not None:
+            self._workflow.finish_stages(succeeded=False)
             self._workflow.run_post_actions(succeeded=False)
             self._workflow.publish_alerts()
         spool.append(*reasons, create_status(end), durable=True)

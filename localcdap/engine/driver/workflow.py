@@ -111,8 +111,12 @@ class Workflow:
 
     @property
     def has_ending(self) -> bool:
-        """Whether anything comes after the data: control stages, post actions or alert publishers."""
-        followers = self._resolved.ending_actions or self._resolved.publishers
+        """Whether anything comes after the data: control stages, plugins that clean up, post actions or alert
+        publishers.
+        """
+        followers = (
+            self._resolved.ending_actions or self._resolved.publishers or self._run.finishers
+        )
         return bool(followers) or self.has_ending_steps
 
     @property
@@ -162,6 +166,16 @@ class Workflow:
         :raises StageError: when one fails.
         """
         self._run_steps(ending=True)
+
+    def finish_stages(self, *, succeeded: bool) -> None:
+        """Have the plugins of stages clean up after the run; a failure is logged and changes nothing."""
+        for name, finish in self._run.finishers.items():
+            try:
+                with stage_scope(name):
+                    finish(succeeded)
+            except Exception as error:
+                _LOG.warning("A plugin has not cleaned up after the run. %s", error)
+        self._run.finishers.clear()
 
     def run_post_actions(self, *, succeeded: bool) -> None:
         """Run the post actions, in order; a failure is logged and changes nothing."""

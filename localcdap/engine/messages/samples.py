@@ -57,6 +57,9 @@ class StageSample(msgspec.Struct, rename="camel"):
     count: int = 0
     """The number of all output records of the stage."""
     error_count: int = 0
+    alerts: list[dict[str, str | None]] = []
+    """What the alerts of the stage say; the first ones when there are too many."""
+    alert_count: int = 0
     problems: list[StageProblem] = []
     expectations: list[RuleResult] = []
     """The results of the stage's expectations for all of its records."""

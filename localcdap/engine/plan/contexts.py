@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.dataset.declaration import DatasetDeclaration, DatasetFiles, PartitionChange
 from localcdap.api.errors import HostError, LocalcdapError, StageError
+from localcdap.api.join import JoinDefinition
 from localcdap.api.lineage import FieldOperation
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
@@ -28,6 +29,7 @@ from localcdap.engine.local.lost_task_errors import recover_task_error
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.plan.error_attribution import mark_message, mark_record
+from localcdap.engine.plan.joins import explain_join, join_frames
 from localcdap.engine.plan.run_metadata import RunMetadata
 from localcdap.engine.plan.spark_types import quote_column, spark_schema
 from localcdap.engine.plan.tables import (
@@ -108,6 +110,8 @@ class RunContext:
     """Removes the secrets that the run has read from a text."""
     prepared: dict[str, tuple[Mapping[str, str], Any]] = dataclasses.field(default_factory=dict)
     """The plugins that have prepared the run, with their properties, by stage."""
+    finishers: dict[str, Callable[[bool], None]] = dataclasses.field(default_factory=dict)
+    """What has these plugins clean up after the run, by stage; called with whether it has succeeded."""
     operations: dict[str, list[FieldOperation]] = dataclasses.field(default_factory=dict)
     """The operations that plugins recorded while they prepared the run, by stage."""
     tables_used: dict[str, list[tuple[TableUse, str]]] = dataclasses.field(default_factory=dict)
@@ -304,6 +308,11 @@ class DriverContext(WorkerStageContext):
         )
         result: DataFrame = df.mapInArrow(function, spark_schema(schema, nullable=True))
         return result
+
+    def join(self, inputs: Mapping[str, DataFrame], join: JoinDefinition) -> DataFrame:
+        """See :meth:`localcdap.api.stage.SparkContext.join`."""
+        self.lines.extend(explain_join(join))
+        return join_frames(inputs, join)
 
     def explain(self, line: str) -> None:
         """Add a line to how the stage is run."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from localcdap.api.schema import Schema
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.flow_analysis import PassGroup, list_inputs_in_pass, list_outlets
@@ -11,9 +12,10 @@ from localcdap.engine.plan.preparation import read_declared
 from localcdap.engine.plan.record_counter import list_pass_counts
 from localcdap.engine.plan.spark_types import make_addressable, quote_column, spark_schema
 from localcdap.engine.plan.streams import PlannedStreams
-from localcdap.engine.tasks.aggregation import GROUP, build_grouped_schema, create_grouping_pass
+from localcdap.engine.tasks.aggregation import GROUP
 from localcdap.engine.tasks.context import StageContextData
 from localcdap.engine.tasks.fused_pass import create_fused_pass
+from localcdap.engine.tasks.group_pass import build_grouped_schema, create_grouping_pass
 from localcdap.engine.tasks.pass_plan import (
     OUTLET,
     REPORT,
@@ -34,7 +36,10 @@ def build_pass(streams: PlannedStreams, group: PassGroup) -> None:
     names = plan.feed_schema.field_names
     frame = make_addressable(streams.unite(group.feeds), names)
     if group.grouped:
-        frame = make_addressable(_group_records(streams, frame, plan), [GROUP, *names])
+        plugin = type(streams.plugins[group.stages[0]])
+        grouped = build_grouped_schema(plugin, plan.feed_schema)
+        frame = _group_records(streams, frame, plan, grouped)
+        frame = make_addressable(frame, grouped.field_names)
     result = frame.mapInArrow(create_fused_pass(plan), _list_columns(plan))
     if streams.counter is not None:
         result = streams.counter.observe_pass(result, plan.counts)
@@ -78,11 +83,13 @@ def _create_stage_data(streams: PlannedStreams, stage: Stage) -> StageContextDat
         return streams.run.create_stage_data(stage, plugin.lookup_tables(), metadata)
 
 
-def _group_records(streams: PlannedStreams, frame: DataFrame, plan: PassPlan) -> DataFrame:
-    """Return the records sorted by group, each once for each of its groups."""
+def _group_records(
+    streams: PlannedStreams, frame: DataFrame, plan: PassPlan, grouped: Schema
+) -> DataFrame:
+    """Return the records, or the values that they are reduced to, sorted by group."""
     from pyspark.sql.types import BinaryType
 
-    columns = spark_schema(build_grouped_schema(plan.feed_schema), nullable=True)
+    columns = spark_schema(grouped, nullable=True)
     counter = streams.counter
     run = create_grouping_pass(
         plan.stages[0], plan.feed_schema, plan.message_directory, reports=counter is not None

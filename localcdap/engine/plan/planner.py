@@ -35,6 +35,7 @@ from localcdap.engine.plan.streams import (
     PlannedStreams,
     assume_schema,
 )
+from localcdap.engine.tasks.group_pass import is_reducible
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -99,12 +100,15 @@ class _Planner:
             others = [f"'{other}'" for other in group.stages if other != name]
             suffix = f", together with {', '.join(others)}" if others else ""
             self._plan.explained[name] = [line + suffix]
+        first = group.stages[0]
+        if is_reducible(type(self._plugins[first])):
+            self._plan.explained[first].append("groups   reduced to values before the shuffle")
 
     def _build_stage(self, stage: Stage) -> None:
         plugin = self._plugins[stage.name]
         context = self._create_context(stage)
         if stage.type in SINKS:
-            frame = self._get_sink_input(stage)
+            frame = self._cache_input(plugin, self._get_sink_input(stage))
             self._plan.sinks.append(PlannedSink(stage, plugin, frame, context))
         elif stage.type == CONDITION:
             self._build_condition(stage, plugin, context)
@@ -119,7 +123,8 @@ class _Planner:
         elif isinstance(plugin, SplitterTransform):
             self._publish_ports(stage, plugin.apply(self._get_input(stage), context))
         else:
-            self._publish_output(stage, plugin.apply(self._get_input(stage), context), context)
+            given = self._cache_input(plugin, self._get_input(stage))
+            self._publish_output(stage, plugin.apply(given, context), context)
         self._plan.explained[stage.name] = context.lines or ["native"]
 
     def _build_condition(self, stage: Stage, plugin: Any, context: DriverContext) -> None:
@@ -133,6 +138,10 @@ class _Planner:
 
     def _get_input(self, stage: Stage) -> DataFrame:
         return self._select_read_fields(stage, self._flow.list_inputs(stage.name))
+
+    def _cache_input(self, plugin: Any, frame: DataFrame) -> DataFrame:
+        """Have the input of a plugin that reads it several times computed once."""
+        return self._streams.persist(frame) if getattr(plugin, "caches_input", False) else frame
 
     def _get_sink_input(self, stage: Stage) -> DataFrame:
         """Return the records that reach a sink: their expectations are checked, and a sample is taken."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from localcdap.api.lineage import FieldOperation
@@ -30,14 +31,17 @@ def get_plugin(run: RunContext, stage: Stage) -> Any:
         plugin = create_plugin(load_plugin(stage.plugin), stage.name, stage.properties)
         if prepares_runs(type(plugin)):
             run.operations.pop(stage.name, None)
-            plugin.prepare_run(PreparationContext(stage, run))
+            context = PreparationContext(stage, run)
+            plugin.prepare_run(context)
             run.prepared[stage.name] = stage.properties, plugin
+            if has_override(type(plugin), "on_run_finish"):
+                run.finishers[stage.name] = partial(plugin.on_run_finish, context=context)
     return plugin
 
 
 def prepares_runs(plugin: type[Plugin]) -> bool:
-    """Return whether a plugin implements ``prepare_run``."""
-    return has_override(plugin, "prepare_run")
+    """Return whether a plugin implements ``prepare_run`` or its counterpart at the end of a run."""
+    return has_override(plugin, "prepare_run") or has_override(plugin, "on_run_finish")
 
 
 class PreparationContext(MetadataAccess, DriverContext):

@@ -76,7 +76,8 @@ class _PythonStage:
             stream: self._encode_stream(stream, schema)
             for stream, schema in _list_stream_schemas(self._stage).items()
         }
-        return PreviewStageOutput(batches, self._problems)
+        alerts = [alert.payload for alert in runner.alerts]
+        return PreviewStageOutput(batches, self._problems, alerts=alerts)
 
     def _process(self, runner: Runner, batch: pa.RecordBatch) -> None:
         if isinstance(runner, AggregateRunner):
@@ -102,10 +103,20 @@ class _PythonStage:
     def _group_records(
         self, runner: AggregateRunner, batch: pa.RecordBatch
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the records sorted by group, the groups in the order of their first records."""
+        """Yield the records sorted by group, the groups in the order of their first records.
+
+        Groups are found in two parts, as in two tasks, so that a reducible aggregator merges their values.
+        """
         import pyarrow as pa
 
-        keyed = runner.add_keys(batch, self._feed)
+        middle = (batch.num_rows + 1) // 2
+        halves = (batch.slice(0, middle), batch.slice(middle))
+        grouped = [
+            part for half in halves for part in runner.group(iter([half]), self._feed.schema)
+        ]
+        if not grouped:
+            return
+        keyed = pa.concat_batches(grouped)
         keys = keyed.column(0).to_pylist()
         ranks = {key: rank for rank, key in enumerate(dict.fromkeys(keys))}
         order = sorted(range(len(keys)), key=lambda row: ranks[keys[row]])

@@ -34,6 +34,8 @@ class PreviewStageOutput:
     problems: list[StageProblem] = dataclasses.field(default_factory=list)
     results: list[RuleResult] = dataclasses.field(default_factory=list)
     """The results of the stage's expectations."""
+    alerts: list[dict[str, str | None]] = dataclasses.field(default_factory=list)
+    """What the alerts of the stage say."""
 
 
 def get_stream_schema(stage: Stage, stream: Stream) -> Schema:
@@ -161,6 +163,7 @@ def create_sample(stage: Stage, output: PreviewStageOutput, shown: int) -> Stage
     :param shown: the maximum number of records of each stream.
     """
     sample = StageSample(problems=output.problems, expectations=output.results)
+    sample.alerts, sample.alert_count = output.alerts[:shown], len(output.alerts)
     for stream, batch in output.batches.items():
         schema = get_stream_schema(stage, stream)
         records = convert_to_json(schema, batch, shown)

@@ -10,6 +10,9 @@ from localcdap.api.errors import StageError
 from localcdap.api.locations import Locations
 from localcdap.api.plugin import BatchSource
 from localcdap.api.schema import Schema
+from localcdap.api.stage import FindPlugin
+from localcdap.artifacts.loading import UsedPlugins
+from localcdap.artifacts.model import PluginRef
 from localcdap.engine.messages.flow import Stage, Stream
 from localcdap.engine.preview.records import make_nullable
 from localcdap.engine.tasks.chunks import conform
@@ -22,9 +25,12 @@ if TYPE_CHECKING:
 class StageSampleContext(WorkerStageContext):
     """A :class:`localcdap.api.stage.SourceSampleContext` and a sink's sample context."""
 
-    def __init__(self, data: StageContextData, locations: Locations) -> None:
+    def __init__(
+        self, data: StageContextData, locations: Locations, uses: Sequence[PluginRef] = ()
+    ) -> None:
         super().__init__(data)
         self.is_remote: bool = False
+        self.find_plugin: FindPlugin = UsedPlugins(uses)
         self._locations = locations
 
     def resolve_path(self, path: str) -> str:

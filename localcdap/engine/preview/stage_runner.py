@@ -279,7 +279,8 @@ class StageByStageRunner:
             return False
 
     def _create_sample_context(self, stage: Stage) -> StageSampleContext:
-        return StageSampleContext(self._run.create_stage_data(stage), self._run.locations)
+        data = self._run.create_stage_data(stage)
+        return StageSampleContext(data, self._run.locations, stage.plugin.uses)
 
     def _check_sink(self, stage: Stage, plugin: BatchSink) -> list[StageProblem]:
         """Return why a sink would fail in a run, with the number of the first record for which it would."""
@@ -396,6 +397,7 @@ class StageByStageRunner:
         else:
             sample = create_sample(stage, output, self._shown)
             counts.out, counts.error = sample.count, sample.error_count
+            counts.alert = sample.alert_count
             counts.ports = {port: each.count for port, each in sample.ports.items()}
         self._on_sample(stage.name, sample)
 

@@ -1,4 +1,4 @@
-"""Aggregators of record grain: a pass that finds the groups, and the pass over the sorted groups.
+"""Aggregators of record grain: finding the groups of records, and aggregating the sorted groups.
 
 Groups are streamed: records are decoded batch by batch while the plugin reads them, so the size of a group
 is not limited by memory.
@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
-from localcdap.api.schema import Field, Schema
+from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.engine.tasks.chunks import RecordEmitter, conform
 from localcdap.engine.tasks.failures import RAISED, to_failure
-from localcdap.engine.tasks.pass_plan import PassLayout, PassStage, TaskReport, encode_report
+from localcdap.engine.tasks.pass_plan import PassStage
 from localcdap.engine.tasks.runners import Runner, Streams, plugin_scope
-from localcdap.engine.tasks.task_messages import capture_output
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,42 +29,21 @@ _FLUSH: Final = 10_000
 """Emitted records after which a batch is sent on, unless a single group emits more."""
 
 
-def build_grouped_schema(feed: Schema) -> Schema:
-    """Return the schema between the two passes."""
-    return Schema.record("grouped", [Field(GROUP, Schema.BYTES), *feed])
-
-
-def create_grouping_pass(
-    stage: PassStage, feed: Schema, message_directory: str | None, *, reports: bool
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Create the function that yields each record once for each of its groups.
-
-    :param message_directory: see :attr:`PassPlan.message_directory`.
-    :param reports: whether what the plugin counts is reported, see :class:`PassLayout`.
-    """
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with capture_output(message_directory, stage.name):
-            codec = RecordCodec(feed)
-            layout = PassLayout([build_grouped_schema(feed)], reports=reports)
-            runner = AggregateRunner(stage)
-            for batch in batches:
-                named = batch.rename_columns(feed.field_names)
-                yield layout.wrap_records(0, runner.add_keys(conform(named, codec), codec))
-            runner.close()
-            counted = [(stage.name, name, n) for name, n in runner.metrics.take().items()]
-            if reports and counted:
-                yield layout.wrap_report(encode_report(TaskReport([], counted)))
-
-    return run
-
-
 class AggregateRunner(Runner):
     """An aggregator with ``group_by`` and ``aggregate``."""
 
     def __init__(self, stage: PassStage) -> None:
         super().__init__(stage)
         self._codec: Final = RecordCodec(cast(Schema, stage.data.output_schema))
+
+    def group(self, batches: Iterator[pa.RecordBatch], feed: Schema) -> Iterator[pa.RecordBatch]:
+        """Yield what :meth:`aggregate` gets sorted: here, each record once for each of its groups.
+
+        :param feed: the schema of the batches.
+        """
+        codec = RecordCodec(feed)
+        for batch in batches:
+            yield self.add_keys(conform(batch.rename_columns(feed.field_names), codec), codec)
 
     def add_keys(self, batch: pa.RecordBatch, codec: RecordCodec) -> pa.RecordBatch:
         """Return each row of a batch once for each of its groups, preceded by the group's key."""
@@ -93,16 +71,25 @@ class AggregateRunner(Runner):
         :param batches: sorted by their first column, the key.
         :param feed: of the columns after the key.
         """
-        emit = RecordEmitter(self.name)
         codec = RecordCodec(feed)
 
         def decode(rows: pa.RecordBatch) -> list[Record]:
             with plugin_scope(self.name):
                 return codec.decode(conform(rows.rename_columns(feed.field_names), codec))
 
-        for key, records in iterate_groups(batches, decode):
+        yield from self.emit_groups(iterate_groups(batches, decode), self.plugin.aggregate)
+
+    def emit_groups(
+        self, groups: Iterator[tuple[Any, Iterator[Any]]], aggregate: Callable[..., None]
+    ) -> Iterator[Streams]:
+        """Yield what a function emits for each group.
+
+        :param aggregate: called with the key, the members of the group, and an emitter.
+        """
+        emit = RecordEmitter(self.name)
+        for key, members in groups:
             try:
-                self.plugin.aggregate(key, records, emit)
+                aggregate(key, members, emit)
             except RAISED as error:
                 raise to_failure(self.name, error, {"group": key}) from None
             self.count("groups", 1)
@@ -117,33 +104,34 @@ class AggregateRunner(Runner):
 
 
 def iterate_groups(
-    batches: Iterator[pa.RecordBatch], decode: Callable[[pa.RecordBatch], list[Record]]
-) -> Iterator[tuple[Any, Iterator[Record]]]:
-    """Yield each key with its records, from batches sorted by their first column, the key.
+    batches: Iterator[pa.RecordBatch], decode: Callable[[pa.RecordBatch], Sequence[Any]]
+) -> Iterator[tuple[Any, Iterator[Any]]]:
+    """Yield each key with its members, from batches sorted by their first column, the key.
 
-    Records that a reader does not consume are skipped.
+    Members that a reader does not consume are skipped.
+
+    :param decode: returns a member for each row of the other columns.
     """
     rows = _iterate_rows(batches, decode)
     current = next(rows, None)
     while current is not None:
         key = current[0]
 
-        def iterate_members() -> Iterator[Record]:
+        def iterate_members() -> Iterator[Any]:
             nonlocal current
             while current is not None and current[0] == key:  # noqa: B023 - read before it changes
-                record = current[1]
+                member = current[1]
                 current = next(rows, None)
-                yield record
+                yield member
 
-        records = iterate_members()
-        yield decode_key(key), records
+        yield decode_key(key), iterate_members()
         while current is not None and current[0] == key:
             current = next(rows, None)
 
 
 def _iterate_rows(
-    batches: Iterator[pa.RecordBatch], decode: Callable[[pa.RecordBatch], list[Record]]
-) -> Iterator[tuple[bytes, Record]]:
+    batches: Iterator[pa.RecordBatch], decode: Callable[[pa.RecordBatch], Sequence[Any]]
+) -> Iterator[tuple[bytes, Any]]:
     for batch in batches:
         keys = batch.column(0).to_pylist()
         rows = batch.select(range(1, batch.num_columns))

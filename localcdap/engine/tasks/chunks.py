@@ -55,7 +55,7 @@ class Chunk:
 
     def copy_records(self) -> list[Record]:
         """Return deep copies of the records, which their reader may change."""
-        return [_copy(record) for record in self.get_records()]
+        return [copy_value(record) for record in self.get_records()]
 
     def get_batches(self) -> list[pa.RecordBatch]:
         """Return the records as Arrow; checks each value.
@@ -67,11 +67,12 @@ class Chunk:
         return self._batches
 
 
-def _copy(value: Any) -> Any:
+def copy_value(value: Any) -> Any:
+    """Return a deep copy of a value of a record."""
     if isinstance(value, Mapping):
-        return {name: _copy(member) for name, member in value.items()}
+        return {name: copy_value(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [_copy(item) for item in value]
+        return [copy_value(item) for item in value]
     return value
 
 

@@ -16,6 +16,7 @@ from localcdap.engine.tasks.aggregation import AggregateRunner
 from localcdap.engine.tasks.alert_files import AlertWriter
 from localcdap.engine.tasks.chunks import Chunk, conform, join_chunks
 from localcdap.engine.tasks.failures import StageFailure
+from localcdap.engine.tasks.group_pass import create_aggregate_runner
 from localcdap.engine.tasks.pass_plan import (
     FED,
     CountKey,
@@ -62,7 +63,7 @@ def create_runner(stage: PassStage) -> Runner:
     :raises StageFailure: when the plugin cannot be loaded or initialized.
     """
     if stage.plugin.type == AGGREGATOR:
-        return AggregateRunner(stage)
+        return create_aggregate_runner(stage)
     if stage.plugin.type == ERROR_TRANSFORM:
         return ErrorRunner(stage)
     if stage.plugin.type == SPLITTER:

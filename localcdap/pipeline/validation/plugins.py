@@ -232,5 +232,24 @@ def add_used_plugins(
     return msgspec.structs.replace(plugin, uses=tuple(found.values())) if found else plugin
 
 
+def list_shared_properties(
+    declared: Mapping[str, PluginProperty], plugin: PluginRef, finder: PluginFinder
+) -> dict[str, PluginProperty]:
+    """Return the properties of used plugins that are configured by the properties of their stage.
+
+    :param declared: the properties of the plugin itself.
+    """
+    types = {
+        each.uses.type
+        for each in declared.values()
+        if isinstance(each.uses, NamedPlugins) and each.uses.shares_properties
+    }
+    found: dict[str, PluginProperty] = {}
+    for used in plugin.uses:
+        if used.type in types:
+            found |= finder.properties(used)
+    return found
+
+
 def _select(artifact: ArtifactId) -> ArtifactSelector:
     return ArtifactSelector(artifact.scope, artifact.name, artifact.version)

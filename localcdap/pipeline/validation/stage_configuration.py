@@ -20,6 +20,7 @@ from localcdap.pipeline.validation.plugins import (
     PluginFinder,
     add_used_plugins,
     create_not_found_failure,
+    list_shared_properties,
 )
 from localcdap.pipeline.validation.repairs import Repair, create_repair
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
@@ -100,7 +101,6 @@ class StageConfiguration:
             declared = self._finder.properties(plugin)
             outcome.declared = frozenset(declared)
             evaluated = evaluate(stage, declared, macros)
-            failures += evaluated.failures
             used = add_used_plugins(
                 plugin,
                 stage.name,
@@ -109,6 +109,12 @@ class StageConfiguration:
                 self._finder,
                 stage.plugin.uses,
             )
+            shared = list_shared_properties(declared, used, self._finder)
+            if shared:
+                declared = shared | dict(declared)
+                outcome.declared = frozenset(declared)
+                evaluated = evaluate(stage, declared, macros)
+            failures += evaluated.failures
             outcome.request = ConfigureRequest(
                 plugin=used,
                 stage=stage.name,

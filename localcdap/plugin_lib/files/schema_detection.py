@@ -13,6 +13,7 @@ from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError,
 from localcdap.api.errors import LocalcdapError
 from localcdap.java.charsets import find_encoding
 from localcdap.plugin_lib.files.delimiters import DELIMITED
+from localcdap.plugin_lib.files.formats import detect_format_schema
 from localcdap.plugin_lib.files.inputs import FilesNotFoundError, find_input_files, is_remote
 from localcdap.plugin_lib.files.readers.line_format import open_input
 from localcdap.plugin_lib.files.readers.sheets import detect_sheet_schema, make_safe_names
@@ -21,6 +22,7 @@ from localcdap.plugin_lib.files.schemas import (
     read_orc_schema,
     read_parquet_schema,
 )
+from localcdap.plugin_lib.files.source_checks import find_format
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
 _NAME: Final = re.compile(r"[A-Za-z_]+[A-Za-z0-9_]*")
@@ -37,6 +39,9 @@ def detect_schema(stage: StageConfigurer, config: FileSourceConfig, path: str) -
     """Detect the schema from the first file of a path; None, with a failure, when that is impossible."""
     try:
         file = _find_first_file(stage, config, path)
+        format = find_format(stage, config)
+        if format is not None:
+            return detect_format_schema(format, file)
         if config.format_name in DELIMITED:
             return _detect_delimited(stage.failures, config, file)
         if config.format_name == "json":

@@ -5,9 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcdap.api import BatchSink, Schema, SinkContext, SinkSampleContext, StageConfigurer
+from localcdap.api import (
+    BatchSink,
+    OutputFormat,
+    Schema,
+    SinkContext,
+    SinkSampleContext,
+    SparkFormat,
+    StageConfigurer,
+)
+from localcdap.api.formats import OUTPUT_FORMAT
 from localcdap.api.rules import check_reference_name
 from localcdap.java.dates.simple_date_format import format_simple_date
+from localcdap.plugin_lib.files.formats import require_format, write_format_files
 from localcdap.plugin_lib.files.inputs import is_remote
 from localcdap.plugin_lib.files.sink_checks import check_sink, get_written_schema
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
@@ -53,7 +63,12 @@ class FilesSink(BatchSink):
             FilesSink.write,
             FilesSink.preview,
         )
-        if schema is None or not is_written_here or config.format_name == "avro":
+        if (
+            schema is None
+            or not is_written_here
+            or config.format_name == "avro"
+            or config.format_plugin
+        ):
             return False
         self._find_final(context, self.get_path())
         return are_certain(batch, given, schema)
@@ -67,23 +82,42 @@ class FilesSink(BatchSink):
     def write_folder(self, df: DataFrame, context: SinkContext, path: str, schema: Schema) -> str:
         """:meth:`write_files` with the fields of a schema, into a folder as the document has it."""
         final = self._find_final(context, path)
-        if is_remote(final) and self.config.format_name == "avro":
+        by_spark = self._find_spark_format(context)
+        by_python = self.config.format_name == "avro" or (
+            self.config.format_plugin is not None and by_spark is None
+        )
+        if is_remote(final) and by_python:
             raise context.fail(
-                f"Avro is written by Python, which does not reach '{final}'.",
+                f"Format '{self.config.format_name}' is written by Python, which does not reach '{final}'.",
                 "Write to a path that all workers see, or in another format.",
             )
-        # Avro is written by Python.
-        directory = context.staging_directory(
-            final, written_by_spark=self.config.format_name != "avro"
-        )
+        directory = context.staging_directory(final, written_by_spark=not by_python)
         columns = [
             require_value(context, get_column(f.name), f.name, f.schema).alias(f.name)
             for f in schema
         ]
-        self._write(df.select(columns), schema, directory)
+        selected, name = df.select(columns), self.config.format_plugin
+        if by_spark is not None:
+            writer = selected.write.mode("append").format(by_spark.name)
+            writer.options(**dict(by_spark.options)).save(directory)
+        elif name is not None:
+            given = self.config.get_given()
+            write_format_files(selected, context, name, given, schema, directory)
+        else:
+            self._write(selected, schema, directory)
         if not context.is_remote:
             _remove_markers(Path(directory))
         return directory
+
+    def _find_spark_format(self, context: SinkContext) -> SparkFormat | None:
+        """Return the data source of Spark that a format that is a plugin names."""
+        name = self.config.format_plugin
+        if name is None:
+            return None
+        format: OutputFormat = require_format(
+            context.find_plugin, OUTPUT_FORMAT, name, self.config.get_given()
+        )
+        return format.get_spark_format()
 
     def _find_final(self, context: SinkContext | SinkSampleContext, path: str) -> str:
         """Return the folder that the files are for, with the suffix."""

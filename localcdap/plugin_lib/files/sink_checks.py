@@ -5,12 +5,22 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from typing import Final
+from typing import Final, cast
 
-from localcdap.api import Field, LogicalType, Schema, StageConfigurer, Type
+from localcdap.api import (
+    Field,
+    FormatContext,
+    LogicalType,
+    OutputFormat,
+    Schema,
+    StageConfigurer,
+    Type,
+)
+from localcdap.api.formats import OUTPUT_FORMAT
 from localcdap.api.rules import check_subset
 from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.plugin_lib.files.delimiters import DELIMITED
+from localcdap.plugin_lib.files.formats import find_format_plugin
 from localcdap.plugin_lib.files.sink_config import CODECS, FORMATS, TYPED, FileSinkConfig
 
 _AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -25,6 +35,9 @@ def check_sink(stage: StageConfigurer, config: FileSinkConfig) -> None:
         return
     if stage.input_schema is not None:
         check_subset(stage, stage.input_schema, schema)
+    format = _find_format(stage, config)
+    if format is not None:
+        format.validate(FormatContext(stage.failures, schema))
     for each in schema:
         _check_field(stage, config.format_name, each)
 
@@ -35,13 +48,19 @@ def check_format(stage: StageConfigurer, config: FileSinkConfig) -> bool:
     _check_json(stage, config.file_system_properties)
     if config.contains_macro("format") or config.format is None:
         return False
-    if config.format_name not in FORMATS:
-        stage.failures.add(
-            f"Invalid format '{config.format}'. The value must be one of {', '.join(FORMATS)}"
-        ).with_config_property("format")
-        return False
+    if config.format_plugin is not None:
+        return _find_format(stage, config) is not None
     _check_codec(stage, config)
     return True
+
+
+def _find_format(stage: StageConfigurer, config: FileSinkConfig) -> OutputFormat | None:
+    """Return the format if it is a plugin, and add failures if it is invalid."""
+    name = config.format_plugin
+    if name is None:
+        return None
+    found = find_format_plugin(stage, config, OUTPUT_FORMAT, name, FORMATS)
+    return cast("OutputFormat | None", found)
 
 
 def get_written_schema(config: FileSinkConfig, given: Schema | None) -> Schema | None:
@@ -49,7 +68,8 @@ def get_written_schema(config: FileSinkConfig, given: Schema | None) -> Schema |
 
     :param given: the input schema.
     """
-    if config.format_name in TYPED and config.schema is not None:
+    is_typed = config.format_name in TYPED or config.format_plugin is not None
+    if is_typed and config.schema is not None:
         return config.schema
     return given
 

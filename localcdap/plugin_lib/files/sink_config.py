@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from localcdap.api import PluginConfig, Schema, field
+from localcdap.api import NamedPlugins, PluginConfig, Schema, field
+from localcdap.api.formats import OUTPUT_FORMAT
 from localcdap.plugin_lib.files.delimiters import find_delimiter
 
 FORMATS: Final = ("avro", "csv", "delimited", "json", "orc", "parquet", "tsv")
@@ -37,12 +38,14 @@ class FileSinkConfig(PluginConfig, macros=True, rename="camel"):
         default=None,
     )
     format: str = field(
-        "Format of the files: avro, csv, delimited, json (an object on each line), orc, parquet or tsv.",
+        "Format of the files: avro, csv, delimited, json (an object on each line), orc, parquet, tsv, or "
+        "the name of a plugin of the type validatingOutputFormat.",
         form="{format:" + "|".join(FORMATS) + "}",
+        uses=NamedPlugins(OUTPUT_FORMAT, shares_properties=True),
     )
     schema: Schema | None = field(
-        "Schema of the files (avro, orc, parquet): some or all fields of the input. Other formats write "
-        "all fields of the input.",
+        "Schema of the files (avro, orc, parquet, plugins): some or all fields of the input. Other formats "
+        "write all fields of the input.",
         default=None,
     )
     delimiter: str | None = field(
@@ -79,6 +82,11 @@ class FileSinkConfig(PluginConfig, macros=True, rename="camel"):
     @property
     def format_name(self) -> str:
         return self.format.strip().lower()
+
+    @property
+    def format_plugin(self) -> str | None:
+        """The name of a format that is a plugin; None for one of :data:`FORMATS`."""
+        return None if self.format_name in FORMATS else self.format.strip()
 
     @property
     def codec(self) -> str:

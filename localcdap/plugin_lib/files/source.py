@@ -26,6 +26,7 @@ from localcdap.plugin_lib.files.schema_detection import detect_schema
 from localcdap.plugin_lib.files.source_checks import (
     add_path_field,
     check_properties,
+    find_format,
     find_output_schema,
 )
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
@@ -53,8 +54,9 @@ class FilesSource(BatchSource):
 
     def configure(self, stage: StageConfigurer) -> None:
         check_reference_name(stage, self.config.reference_name)
+        format = find_format(stage, self.config)
         check_properties(stage, self.config)
-        stage.output_schema = find_output_schema(stage, self.config)
+        stage.output_schema = find_output_schema(stage, self.config, format)
 
     def configure_connected(self, stage: StageConfigurer) -> None:
         """Find the files, and take the schema from the first one where the properties do not say it."""

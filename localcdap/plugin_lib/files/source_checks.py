@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final
+from typing import Final, cast
 
-from localcdap.api import Schema, StageConfigurer, Type
+from localcdap.api import FormatContext, InputFormat, Schema, StageConfigurer, Type
+from localcdap.api.formats import INPUT_FORMAT
 from localcdap.java.charsets import find_encoding
 from localcdap.plugin_lib.files.delimiters import DELIMITED
+from localcdap.plugin_lib.files.formats import find_format_plugin
 from localcdap.plugin_lib.files.source_config import (
     BY_NUMBER,
     FORMATS,
@@ -22,10 +24,6 @@ _BODY: Final = "body"
 
 def check_properties(stage: StageConfigurer, config: FileSourceConfig) -> None:
     """Add a failure for each property that is invalid alone."""
-    if not config.contains_macro("format") and config.format_name not in FORMATS:
-        stage.failures.add(
-            f"Invalid format '{config.format}'. The value must be one of {', '.join(FORMATS)}"
-        ).with_config_property("format")
     _check_regex(stage, config)
     if find_encoding(config.file_encoding) is None:
         stage.failures.add(
@@ -87,14 +85,33 @@ def get_record_delimiter(config: FileSourceConfig) -> str | None:
     return delimiter if isinstance(delimiter, str) and delimiter else None
 
 
-def find_output_schema(stage: StageConfigurer, config: FileSourceConfig) -> Schema | None:
+def find_format(stage: StageConfigurer, config: FileSourceConfig) -> InputFormat | None:
+    """Return the format if it is a plugin, and add failures if it is invalid."""
+    name = config.format_plugin
+    if name is None or config.contains_macro("format"):
+        return None
+    return cast(
+        "InputFormat | None", find_format_plugin(stage, config, INPUT_FORMAT, name, FORMATS)
+    )
+
+
+def find_output_schema(
+    stage: StageConfigurer, config: FileSourceConfig, format: InputFormat | None = None
+) -> Schema | None:
     """Return the schema that the properties define, and add failures for fields that do not fit.
+
+    :param format: the format if it is a plugin.
 
     The result is None when the schema is only known from the files, or after macros are evaluated.
     """
     schema = config.schema
     if config.contains_macro("format") or config.contains_macro("schema"):
         return schema
+    if format is not None:
+        if schema is None and not config.contains_macro("pathField"):
+            fixed = format.get_schema(FormatContext(stage.failures, None))
+            schema = fixed and add_path_field(fixed, config.path_field)
+        format.validate(FormatContext(stage.failures, schema))
     if schema is None:
         return _get_fixed_schema(config)
     match config.format_name:

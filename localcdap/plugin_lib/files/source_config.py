@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from localcdap.api import PluginConfig, Schema, field
+from localcdap.api import NamedPlugins, PluginConfig, Schema, field
+from localcdap.api.formats import INPUT_FORMAT
 from localcdap.plugin_lib.files.delimiters import find_delimiter
 
 FORMATS: Final = (
@@ -39,9 +40,11 @@ class FileSourceConfig(PluginConfig, macros=True, rename="camel"):
     )
     format: str = field(
         "Format of the files: avro, blob (a record for each file), csv, delimited, json (an object on "
-        "each line), orc, parquet, text (a record for each line), tsv or xls (the rows of a sheet).",
+        "each line), orc, parquet, text (a record for each line), tsv, xls (the rows of a sheet), or the "
+        "name of a plugin of the type validatingInputFormat.",
         default="text",
         form="{format:" + "|".join(FORMATS) + "}",
+        uses=NamedPlugins(INPUT_FORMAT, shares_properties=True),
     )
     schema: Schema | None = field(
         "Schema of the records. Text has 'offset' (long) and 'body' (string), blob has 'body' (bytes). "
@@ -153,6 +156,11 @@ class FileSourceConfig(PluginConfig, macros=True, rename="camel"):
     @property
     def format_name(self) -> str:
         return self.format.strip().lower()
+
+    @property
+    def format_plugin(self) -> str | None:
+        """The name of a format that is a plugin; None for one of :data:`FORMATS`."""
+        return None if self.format_name in FORMATS else self.format.strip()
 
     @property
     def chosen_sheet(self) -> str | int:

@@ -23,7 +23,15 @@ def build_sink_answer(order: StageDebugOrder) -> DebugAnswer:
 def build_answer(sample: StageSample, lines: list[str]) -> DebugAnswer:
     ports = {name: _create_output(each) for name, each in sample.ports.items()}
     output = None if ports else DebugOutput(sample.schema, sample.records)
-    return DebugAnswer(sample.problems, output, sample.errors, ports, sample.expectations, lines)
+    return DebugAnswer(
+        sample.problems,
+        output,
+        sample.errors,
+        ports,
+        sample.expectations,
+        sample.alerts,
+        lines,
+    )
 
 
 def build_failed_answer(failures: list[ValidationFailure]) -> DebugAnswer:

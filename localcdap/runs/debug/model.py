@@ -63,5 +63,7 @@ class DebugAnswer(msgspec.Struct, rename="camel"):
     """The output of a splitter, by port."""
     expectations: list[RuleResult] = []
     """The results of the stage's expectations; none for a sink."""
+    alerts: list[dict[str, str | None]] = []
+    """What the alerts of the stage say."""
     logs: list[str] = []
     """The log lines of the plugin; from the plugin worker, also its printed lines."""

@@ -25,6 +25,7 @@ COLUMNS: Final = (
     "reason",
     "category",
     "stage_times",
+    "stage_alerts",
 )
 
 
@@ -33,6 +34,7 @@ def build_columns(run: Run) -> tuple[Any, ...]:
     error = run.error
     reason = find_reason(error) if error is not None else None
     times = msgspec.json.encode(run.stage_times).decode() if run.stage_times else None
+    alerts = {name: counts.alerts for name, counts in run.stages.items() if counts.alerts}
     return (
         run.status.value,
         run.start,
@@ -48,4 +50,5 @@ def build_columns(run: Run) -> tuple[Any, ...]:
         reason.text if reason is not None else None,
         reason.category if reason is not None else None,
         times,
+        msgspec.json.encode(alerts).decode() if alerts else None,
     )

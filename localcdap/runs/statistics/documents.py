@@ -111,6 +111,8 @@ def format_markdown(overview: RunOverview, title: str) -> str:
         parts.append("## Failures\n\n" + _format_table(head, failures))
     if overview.slow_stages:
         parts.append("## Slowest stages\n\n" + _format_table(*_list_stages(overview)))
+    if overview.alerting_stages:
+        parts.append("## Alerts\n\n" + _format_table(*list_alerting_stages(overview)))
     days = [
         (each.day, f"{each.runs:,}", f"{each.failed:,}", format_rate(each.success_rate))
         for each in overview.days
@@ -150,6 +152,8 @@ def format_html(overview: RunOverview, title: str) -> str:
         body += ["<h2>Failures</h2>", _format_html_table(head, rows)]
     if overview.slow_stages:
         body += ["<h2>Slowest stages</h2>", _format_html_table(*_list_stages(overview))]
+    if overview.alerting_stages:
+        body += ["<h2>Alerts</h2>", _format_html_table(*list_alerting_stages(overview))]
     content = "\n".join(body)
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{name}</title>\n'
@@ -222,6 +226,15 @@ def _list_cells(each: PipelineOverview) -> Sequence[str]:
         draw_bars(durations).rstrip(),
         each.status.lower(),
     )
+
+
+def list_alerting_stages(overview: RunOverview) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Return the table of the stages with alerts: its header, and its rows."""
+    rows: list[Sequence[str]] = [
+        (f"{each.alerts:,}", each.stage, each.pipeline, f"{each.runs:,}")
+        for each in overview.alerting_stages
+    ]
+    return ("alerts", "stage", "pipeline", "runs"), rows
 
 
 def _list_stages(overview: RunOverview) -> tuple[Sequence[str], list[Sequence[str]]]:

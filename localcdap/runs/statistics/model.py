@@ -103,6 +103,17 @@ class SlowStage(msgspec.Struct, rename="camel"):
     longest_ms: int
 
 
+class AlertingStage(msgspec.Struct, rename="camel"):
+    """A stage that emitted alerts, and how many."""
+
+    namespace: str
+    pipeline: str
+    stage: str
+    runs: int
+    """The runs in which it did."""
+    alerts: int
+
+
 class TimelineRun(msgspec.Struct, rename="camel"):
     """A run as a bar of a timeline."""
 
@@ -132,3 +143,5 @@ class RunOverview(msgspec.Struct, rename="camel"):
     """The slowest first."""
     newest: list[TimelineRun]
     """Some of the newest runs, newest first."""
+    alerting_stages: list[AlertingStage] = []
+    """Those with the most alerts first."""

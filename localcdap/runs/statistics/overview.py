@@ -9,6 +9,7 @@ from typing import Any, Final
 from localcdap.api.errors import BadRequestError
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.statistics.model import (
+    AlertingStage,
     ChartPoint,
     DayTotals,
     FailureReason,
@@ -63,6 +64,7 @@ class Overviews:
                 _list_failures(tx, request),
                 _list_slow_stages(tx, request),
                 _list_newest(tx, request),
+                _list_alerting_stages(tx, request),
             )
 
 
@@ -201,6 +203,16 @@ def _list_slow_stages(tx: Transaction, request: OverviewRequest) -> list[SlowSta
         _bind(request),
     )
     return [SlowStage(*row) for row in rows]
+
+
+def _list_alerting_stages(tx: Transaction, request: OverviewRequest) -> list[AlertingStage]:
+    rows = tx.execute(
+        "SELECT namespace, pipeline, each.key AS stage, count(*), sum(CAST(each.value AS BIGINT))::BIGINT "  # noqa: S608
+        f"AS alerts FROM runs, json_each(stage_alerts) AS each WHERE {_WHERE} GROUP BY ALL "
+        f"ORDER BY alerts DESC, namespace, pipeline, stage LIMIT {_MOST_STAGES}",
+        _bind(request),
+    )
+    return [AlertingStage(*row) for row in rows]
 
 
 def _list_newest(tx: Transaction, request: OverviewRequest) -> list[TimelineRun]:

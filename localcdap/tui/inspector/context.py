@@ -45,6 +45,13 @@ class FieldContext(msgspec.Struct):
         self.inputs = state.input_schemas if state is not None else {}
         self.output = state.output_schema if state is not None else None
 
+    def set_names(
+        self, preferences: dict[str, str], secure_keys: list[str], connections: list[str]
+    ) -> None:
+        """Use the names that macros can refer to."""
+        self.preferences, self.secure_keys = preferences, secure_keys
+        self.connections = connections
+
     @property
     def first_input(self) -> Schema | None:
         """The schema of the first input; None without one, or while it is not known."""

@@ -36,6 +36,7 @@ from localcdap.tui.inspector.plugin_details import (
     choose_version,
     list_candidates,
     read_plugin_details,
+    select_use,
     watch_artifacts,
 )
 from localcdap.tui.inspector.properties.field import PropertyField
@@ -246,18 +247,17 @@ class Inspector(StudioNode, Vertical):
             self._show_plugin(None)
             return
         stage, title = use.name, self._editor.title
-        plugin = PluginUse(use.plugin.type, use.plugin.name, {}, use.plugin.artifact)
+        plugin = select_use(use.plugin, self._plugin)
         if (namespace, plugin) == self._asked and not anew:
             return
         self._asked = (namespace, plugin)
 
         def take(found: PluginDetails) -> None:
             if self._stage == stage:
-                self._known.preferences = found.preferences
-                self._known.secure_keys = found.secure_keys
-                self._known.connections = found.connections
+                self._known.set_names(found.preferences, found.secure_keys, found.connections)
                 if not (self._shown_stage == stage and found.plugin == self._plugin):
                     self._show_plugin(found.plugin)
+                    self._ask_for_plugin()  # now it is known which properties name other plugins
 
         self.call(
             lambda cdap: read_plugin_details(cdap, namespace, title, plugin),

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from localcdap.api.config import NamedPlugins, PluginProperty
 from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ArtifactId
 from localcdap.api.methods import PluginMethod
@@ -50,11 +51,51 @@ def read_plugin_details(cdap: Cdap, namespace: str, pipeline: str, use: PluginUs
 
 
 def find_plugin(cdap: Cdap, namespace: str, use: PluginUse) -> PluginInfo | None:
-    """Return the plugin of a stage; None when there is none."""
+    """Return the plugin of a stage, with the properties of the formats that it names; None when there is
+    none.
+    """
     try:
-        return cdap.artifacts.get_plugin(namespace, use.type, use.name, use.artifact)
+        found = cdap.artifacts.get_plugin(namespace, use.type, use.name, use.artifact)
     except NotFoundError:
         return None
+    properties = dict(found.properties)
+    for name, shared in _list_sharing(found).items():
+        known = [each.name for each in cdap.artifacts.list_plugins(namespace, shared.type)]
+        properties[name] = _offer_words(properties[name], known)
+        for other in set(known) & {use.properties.get(name, "")}:
+            added = cdap.artifacts.get_plugin(namespace, shared.type, other).properties
+            for each in added.values():
+                grouped = msgspec.structs.replace(each, group=f"{name} {other}")
+                properties.setdefault(each.name, grouped)
+    return msgspec.structs.replace(found, properties=properties)
+
+
+def select_use(use: PluginUse, plugin: PluginInfo | None) -> PluginUse:
+    """Return the use of a plugin with the properties that decide which other properties it has.
+
+    :param plugin: what is known of it; None, or another plugin, when nothing is.
+    """
+    is_known = plugin is not None and (plugin.type, plugin.name) == (use.type, use.name)
+    sharing = _list_sharing(plugin) if plugin is not None and is_known else {}
+    given = {name: use.properties[name] for name in sharing if use.properties.get(name)}
+    return PluginUse(use.type, use.name, given, use.artifact)
+
+
+def _list_sharing(plugin: PluginInfo) -> dict[str, NamedPlugins]:
+    """Return the properties that name plugins which have the properties of the stage, too."""
+    return {
+        name: each.uses
+        for name, each in plugin.properties.items()
+        if isinstance(each.uses, NamedPlugins) and each.uses.shares_properties
+    }
+
+
+def _offer_words(declared: PluginProperty, words: list[str]) -> PluginProperty:
+    """Return a property whose form also offers these words."""
+    form = declared.form or ""
+    if not words or not form.endswith("}"):
+        return declared
+    return msgspec.structs.replace(declared, form=f"{form[:-1]}|{'|'.join(words)}}}")
 
 
 def list_candidates(cdap: Cdap, namespace: str, use: PluginUse) -> list[PluginCandidate]:

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from localcdap.api.schema import Schema
+from localcdap.cli.records import print_alerts
+from localcdap.runs.debug.model import DebugRequest, GivenRecords
 from localcdap.runs.model import StoredAlert
+from localcdap.runs.preview.model import PreviewRequest
 from localcdap.testing import TemporaryInstance
 
 pytestmark = pytest.mark.spark
@@ -123,3 +126,29 @@ def test_a_run_without_alerts_does_not_call_its_publishers(instance: TemporaryIn
     assert run.status == "COMPLETED"
     assert not Path(instance.home.path / "alerts.jsonl").exists()
     assert not any("alerts" in line.text for line in instance.cdap.runs.read_log(run.run))
+
+
+def test_previews_and_debugging_show_alerts(
+    instance: TemporaryInstance, capsys: pytest.CaptureFixture[str]
+):
+    made = document(stage("file", "alertpublisher", "FileAlerts", path="alerts.jsonl"))
+    people = [{"name": "ada", "age": 36}, {"name": "bob", "age": 7}]
+    previews = instance.cdap.previews
+
+    preview = previews.start(PreviewRequest(json.dumps(made)))
+    while not preview.status.is_end:
+        preview = previews.wait("default", preview.preview, preview.version, 5.0)
+    request = DebugRequest(
+        stage="young", input=[GivenRecords(records=people)], document=json.dumps(made)
+    )
+    answer = instance.cdap.debugging.debug(request)
+
+    young, everyone = preview.stages["young"], preview.stages["all"]
+    assert young.alerts == [{"name": "bob", "age": "7"}, {"name": "cem", "age": "17"}]
+    assert (young.alert_count, everyone.alert_count) == (2, 3)
+    assert preview.stages["read"].alert_count == 0
+    assert answer.errors == []
+    assert answer.alerts == [{"name": "bob", "age": "7"}]
+    assert not (instance.home.path / "alerts.jsonl").exists()
+    print_alerts(young.alerts, 5, 1)
+    assert capsys.readouterr().out == "! alert: name=bob, age=7\n… and 4 more alerts\n"

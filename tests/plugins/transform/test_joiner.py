@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from core_plugins.joins.definition import find_qualified_names
 from core_plugins.joins.joiner import Joiner
 
 from localcdap.api import Schema, StageConfigurer
+from localcdap.api.join.expressions import find_qualified_names
 from tests.plugins.transform.support import causes, configure, messages, only_failure, record
 
 USERS = record("user", id=Schema.LONG, name=Schema.STRING, email=Schema.STRING.as_nullable)
@@ -144,7 +144,44 @@ def test_distribution_needs_size_and_stage():
         "Skewed Stage name is a required value if distribution is enabled.",
     ]
     enough = {"distributionFactor": "4", "distributionStageName": "sales"}
-    assert messages(join(BASIC | {"distributionEnabled": "true"} | enough)) == []
+    left = {"requiredInputs": "sales"}
+    assert messages(join(BASIC | {"distributionEnabled": "true"} | enough | left)) == []
+
+
+@pytest.mark.parametrize(
+    ("properties", "message", "cause"),
+    [
+        (
+            {"requiredInputs": "users"},
+            (
+                "Distribution only supports inner or left outer joins, the skewed stage 'sales' must be "
+                "required"
+            ),
+            "distributionStageName",
+        ),
+        (
+            {"distributionStageName": "sale"},
+            "Skewed stage 'sale' does not match any of the specified stages",
+            "distributionStageName",
+        ),
+        (
+            {"distributionFactor": "0"},
+            "Distribution size must be greater than 0",
+            "distributionFactor",
+        ),
+        (
+            {"inMemoryInputs": "users"},
+            "Distribution cannot be used if either stage will be broadcast",
+            "inMemoryInputs",
+        ),
+    ],
+)
+def test_wrong_distributions(properties, message, cause):
+    given = {"distributionFactor": "4", "distributionStageName": "sales", "requiredInputs": "sales"}
+    failure = only_failure(join(BASIC | {"distributionEnabled": "true"} | given | properties))
+
+    assert failure.message == message
+    assert causes(failure)[0]["stageConfig"] == cause
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from localcdap.namespaces.preferences import PreferenceLevel
@@ -345,3 +347,27 @@ async def test_other_properties_make_other_fields(bench):
         assert b.form.fields["format"].control.value_text == ""
         (warning,) = b.form.fields["new one"].failures
         assert warning.is_warning
+
+
+async def test_the_properties_of_a_format_that_is_a_plugin_appear_with_it(bench, cdap, home):
+    plugins = home.path / "plugins"
+    plugins.mkdir(exist_ok=True)
+    artifact = plugins / "pair-formats-1.0.0.py"
+    artifact.write_bytes((Path(__file__).parents[2] / "plugins/core/pair_formats.py").read_bytes())
+    cdap.artifacts.sync()
+    try:
+        async with bench("File", document(File=SOURCE | {"format": "Pairs"})) as b:
+            await b.settled()
+            assert "separator" in b.form.fields
+            assert "|Pairs|Rows}" in (b.inspector._plugin.properties["format"].form or "")
+            (failure,) = b.form.fields["separator"].failures
+            assert "has no value" in failure.message
+            b.editor.apply(SetProperty("File", "format", "csv"))
+            await b.settled()
+            assert "separator" not in b.form.fields
+            b.editor.apply(SetProperty("File", "format", "Rows"))
+            await b.settled()
+            assert "rowTag" in b.form.fields
+    finally:
+        artifact.unlink()
+        cdap.artifacts.sync()

@@ -233,12 +233,16 @@ async def test_records_of_a_preview_come_as_they_are_there(cdap, home):
         sample = StageSample(
             None, [{"id": 1}], [RejectedRecord({"id": 2}, 3, "bad")], count=7, error_count=1
         )
+        sample.alerts, sample.alert_count = [{"who": "bob", "age": "7"}], 5
         pane._take(preview(stages={"JavaScript": sample}))
         await b.driver.until(lambda: view.table.note.startswith("1 record"))
         assert "the first of 7" in view.table.note
         await b.driver.until(lambda: view.rejected.note.startswith("1 record"))
         assert list(view.rejected.grid.get_column_at(0)) == ["bad"]
         assert pane.get_records("JavaScript") == [{"id": 1}]
+        view.action_next_sheet()
+        await b.driver.until(lambda: "the first of 5" in view.table.note)
+        assert list(view.table.grid.get_column_at(0)) == ["who=bob, age=7"]
 
 
 async def test_a_missing_plugin_is_exchanged_with_a_key(cdap, home):

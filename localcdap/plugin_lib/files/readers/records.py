@@ -6,8 +6,22 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from localcdap.api import Field, Schema, SourceContext, StageError
+from localcdap.api import (
+    Field,
+    InputFormat,
+    Schema,
+    SourceContext,
+    SourceSampleContext,
+    SparkFormat,
+    StageError,
+)
+from localcdap.api.formats import INPUT_FORMAT
 from localcdap.java.charsets import find_encoding
+from localcdap.plugin_lib.files.formats import (
+    read_format_files,
+    read_spark_files,
+    require_format,
+)
 from localcdap.plugin_lib.files.inputs import get_base_folders, is_remote
 from localcdap.plugin_lib.files.readers.avro import read_avro_files
 from localcdap.plugin_lib.files.readers.delimited import (
@@ -53,6 +67,9 @@ def read_files(
         folder = get_base_folders(context.resolve_path(document_path), document_path)
     path = PathField(config.path_field, config.filename_only, folder)
     split_size = min(config.max_split_size, _PYTHON_SPLIT)
+    name = config.format_plugin
+    if name is not None and find_spark_format(context, config) is None:
+        return read_format_files(context, name, config.get_given(), files, schema, path)
     match config.format_name:
         case "text":
             format = get_line_format(config)
@@ -87,6 +104,9 @@ def _read_content(
     split_size: int,
 ) -> DataFrame:
     """Read the fields of the schema, and the URI of the file as the column ``file``."""
+    by_spark = find_spark_format(context, config)
+    if by_spark is not None:
+        return read_spark_files(context, by_spark, files, schema)
     match config.format_name:
         case "json":
             format = dataclasses.replace(get_line_format(config), skip_header=False)
@@ -104,6 +124,19 @@ def _read_content(
         keeps_empty = len(schema.field_names) == 1
         split = split_lines(context, lines, delimiter, quoted=is_quoted, keep_empty=keeps_empty)
     return convert_values(context, split, schema, quoted=is_quoted)
+
+
+def find_spark_format(
+    context: SourceContext | SourceSampleContext, config: FileSourceConfig
+) -> SparkFormat | None:
+    """Return the data source of Spark that a format that is a plugin names."""
+    name = config.format_plugin
+    if name is None:
+        return None
+    format: InputFormat = require_format(
+        context.find_plugin, INPUT_FORMAT, name, config.get_given()
+    )
+    return format.get_spark_format()
 
 
 def get_line_format(config: FileSourceConfig) -> LineFormat:

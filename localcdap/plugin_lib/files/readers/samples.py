@@ -23,7 +23,11 @@ from localcdap.plugin_lib.files.readers.line_format import (
     read_lines,
 )
 from localcdap.plugin_lib.files.readers.lines import COMPRESSED, VALUE
-from localcdap.plugin_lib.files.readers.records import get_line_format, read_files
+from localcdap.plugin_lib.files.readers.records import (
+    find_spark_format,
+    get_line_format,
+    read_files,
+)
 from localcdap.plugin_lib.files.readers.text import needs_python
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.spark.checks import allows_null
@@ -63,8 +67,13 @@ def sample_files(
     """
     format = get_line_format(config)
     is_text = config.format_name == "text"
-    if config.format_name in _READ_BY_PYTHON or (
-        is_text and needs_python(schema, format, copies_header=config.copies_header)
+    is_plugin = config.format_plugin is not None
+    if is_plugin and find_spark_format(context, config) is not None:
+        return None
+    if (
+        is_plugin
+        or config.format_name in _READ_BY_PYTHON
+        or (is_text and needs_python(schema, format, copies_header=config.copies_header))
     ):
         # These readers do nothing with Spark but call ``generate``, which yields the batches here.
         spark_context = cast("SourceContext", context)

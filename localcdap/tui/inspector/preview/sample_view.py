@@ -15,6 +15,7 @@ from textual.widgets import Tab, Tabs
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.samples import RejectedRecord, StageProblem, StageSample
 from localcdap.runs.debug.model import DebugAnswer
+from localcdap.runs.model import format_payload
 from localcdap.text import plural
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.widgets.cached_static import CachedStatic
@@ -53,6 +54,9 @@ def read_preview_sample(sample: StageSample) -> SampleResult:
     if not sheets:
         note = _describe_limit(len(sample.records), sample.count)
         sheets = [SampleTable("records", sample.records, sample.schema, note)]
+    sheets += _list_alert_sheets(
+        sample.alerts, _describe_limit(len(sample.alerts), sample.alert_count)
+    )
     note = _describe_limit(len(sample.errors), sample.error_count)
     return SampleResult(sheets, _create_rejected(sample.errors, note), sample.problems, [])
 
@@ -63,8 +67,15 @@ def read_debug_answer(answer: DebugAnswer) -> SampleResult:
     ]
     if answer.output is not None:
         sheets.append(SampleTable("records", answer.output.records, answer.output.schema))
+    sheets += _list_alert_sheets(answer.alerts)
     rejected = _create_rejected(answer.error_records)
     return SampleResult(sheets, rejected, answer.errors, answer.logs)
+
+
+def _list_alert_sheets(alerts: list[dict[str, str | None]], note: str = "") -> list[SampleTable]:
+    """Return the table of the alerts of a stage, if it has emitted any."""
+    records = [{"alert": format_payload(each)} for each in alerts]
+    return [SampleTable("alerts", records, None, note)] if records else []
 
 
 def _create_rejected(errors: list[RejectedRecord], note: str = "") -> SampleTable | None:

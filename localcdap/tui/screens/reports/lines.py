@@ -7,7 +7,13 @@ from typing import Final
 from textual.content import Content
 
 from localcdap.runs.statistics.documents import draw_bars, format_rate, format_stage_time
-from localcdap.runs.statistics.model import FailureReason, PipelineOverview, RunOverview, SlowStage
+from localcdap.runs.statistics.model import (
+    AlertingStage,
+    FailureReason,
+    PipelineOverview,
+    RunOverview,
+    SlowStage,
+)
 from localcdap.text import format_duration, plural
 from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import fit_to_width, sanitize_lines, sanitize_name
@@ -115,6 +121,15 @@ def format_stage(each: SlowStage, width: int) -> Content:
     name = sanitize_name(f"{each.pipeline} › {each.stage}")
     return Content.assemble(
         fit_to_width(f"  {name}", max(8, width - len(took) - 1)), (f" {took}", "bold")
+    )
+
+
+def format_alerts(each: AlertingStage, width: int) -> Content:
+    """Return the line of a stage that has emitted alerts."""
+    count = f"{each.alerts:,}"
+    name = sanitize_name(f"{each.pipeline} › {each.stage}")
+    return Content.assemble(
+        fit_to_width(f"! {name}", max(8, width - len(count) - 1)), (f" {count}", "bold")
     )
 
 

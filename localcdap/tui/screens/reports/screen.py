@@ -31,6 +31,7 @@ from localcdap.tui.screens.reports.calendar import draw_calendar
 from localcdap.tui.screens.reports.lines import (
     POINTS,
     PipelineColumns,
+    format_alerts,
     format_failure,
     format_stage,
     format_title,
@@ -134,10 +135,14 @@ class ReportsScreen(AreaScreen):
         self.query_one("#reports-calendar", Static).update(draw_calendar(found.days))
         self._show_failures(found)
         stages = [format_stage(each, _PANEL) for each in found.slow_stages[:8]]
-        heading = Content.styled("slowest stages, code in Python workers", MUTED)
-        self.query_one("#reports-stages", Static).update(
-            Content("\n").join([heading, *stages]) if stages else ""
-        )
+        if stages:
+            stages.insert(0, Content.styled("slowest stages, code in Python workers", MUTED))
+        alerts = [format_alerts(each, _PANEL) for each in found.alerting_stages[:4]]
+        if alerts:
+            alerts.insert(0, Content.styled("stages with alerts", MUTED))
+        if alerts and stages:
+            alerts.append(Content())
+        self.query_one("#reports-stages", Static).update(Content("\n").join([*alerts, *stages]))
 
     def _show_pipelines(self, found: RunOverview) -> None:
         pipelines = self._pipelines

@@ -49,7 +49,7 @@ class AlertTable(StudioNode, PlainDataTable):
         self._alerts = alerts
         self.clear()
         for alert in alerts:
-            payload = Text(sanitize_name(format_payload(alert)), no_wrap=True)
+            payload = Text(sanitize_name(format_payload(alert.payload)), no_wrap=True)
             self.add_row(Text(sanitize_name(alert.stage), no_wrap=True), payload)
         more = count_alerts(run) - len(alerts)
         if more > 0:

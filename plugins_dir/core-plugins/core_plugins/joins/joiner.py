@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import reduce
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import (
-    BatchJoiner,
-    EdgeKind,
-    FailureCollector,
-    FieldTransformOperation,
-    LineageRecorder,
+    AutoJoiner,
+    AutoJoinerContext,
+    JoinDefinition,
+    JoinDistribution,
+    JoinOnExpression,
+    JoinOnKeys,
+    JoinPart,
+    JoinStage,
     PluginConfig,
     Schema,
     SparkContext,
@@ -19,18 +21,11 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.columns import get_column
 
-from .definition import (
-    JoinDefinition,
-    check_output,
-    parse_aliases,
-    parse_keys,
-    parse_selected,
-)
+from .definition import check_output, parse_aliases, parse_keys, parse_selected
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 BASIC: Final = "basic"
 ADVANCED: Final = "advanced"
@@ -53,8 +48,17 @@ _DEFINING: Final = (
     "they match, those of other inputs fill in where they match. Without required inputs "
     "everything comes out (full outer join).",
 )
-class Joiner(BatchJoiner):
-    """Skewed keys are split by Spark itself, so the distribution properties are checked and no more."""
+class Joiner(AutoJoiner):
+    join_properties = {
+        JoinPart.SELECTED_FIELDS: "selectedFields",
+        JoinPart.BROADCAST: "inMemoryInputs",
+        JoinPart.KEYS: "joinKeys",
+        JoinPart.EXPRESSION: "conditionExpression",
+        JoinPart.EXPRESSION_STAGES: "conditionType",
+        JoinPart.ALIASES: "inputAliases",
+        JoinPart.DISTRIBUTION_FACTOR: "distributionFactor",
+        JoinPart.DISTRIBUTION_STAGE: "distributionStageName",
+    }
 
     class Config(PluginConfig, macros=True, rename="camel"):
         selected_fields: str = field(
@@ -137,24 +141,16 @@ class Joiner(BatchJoiner):
         has_unknown = any(schema is None for schema in inputs.values())
         if has_unknown and self.config.schema is None and not self.config.contains_macro("schema"):
             failures.add("Output schema must be specified").with_config_property("schema")
-        self._check_distribution(stage)
-        if self.config.macros & set(_DEFINING):
+        self._check_skew(stage)
+        super().configure(stage)
+        if self.config.macros & set(_DEFINING) or len(failures):
             return
-        definition = self._parse_definition(failures)
-        if definition is None or len(failures):
-            return
-        definition.check(inputs, failures)
-        if len(failures):
-            return
-        stage.joined_stages = list(definition.keys or inputs)
-        made = definition.build_output_schema(inputs)
         if has_unknown and self.config.schema is not None:
-            if made is not None:
-                check_output(made, self.config.schema, failures)
-            made = self.config.schema
-        stage.output_schema = made
+            if stage.output_schema is not None:
+                check_output(stage.output_schema, self.config.schema, failures)
+            stage.output_schema = self.config.schema
 
-    def _check_distribution(self, stage: StageConfigurer) -> None:
+    def _check_skew(self, stage: StageConfigurer) -> None:
         config, failures = self.config, stage.failures
         skewed = config.most_skewed_input
         if skewed and skewed not in stage.input_schemas:
@@ -164,27 +160,19 @@ class Joiner(BatchJoiner):
             ).with_config_property("mostSkewedInput")
         if not config.distribution_enabled:
             return
-        factor, name = config.distribution_factor, config.distribution_stage
-        if factor is None and not config.contains_macro("distributionFactor"):
+        if config.distribution_factor is None and not config.contains_macro("distributionFactor"):
             failures.add(
                 "Distribution Size is a required value if distribution is enabled."
             ).with_config_property("distributionFactor")
-        elif factor is not None and factor < 1:
-            failures.add("Distribution size must be greater than 0.").with_config_property(
-                "distributionFactor"
-            )
-        if not name and not config.contains_macro("distributionStageName"):
+        if not config.distribution_stage and not config.contains_macro("distributionStageName"):
             failures.add(
                 "Skewed Stage name is a required value if distribution is enabled."
             ).with_config_property("distributionStageName")
-        elif name and name not in stage.input_schemas:
-            failures.add(
-                f"Skewed stage '{name}' is not an input of the join.",
-                f"Choose from: {', '.join(stage.input_schemas)}.",
-            ).with_config_property("distributionStageName")
 
-    def _parse_definition(self, failures: FailureCollector) -> JoinDefinition | None:
-        config = self.config
+    def define(self, context: AutoJoinerContext) -> JoinDefinition | None:
+        config, failures = self.config, context.failures
+        if config.macros & set(_DEFINING):
+            return None
         kind = config.condition_type.lower()
         if kind not in (BASIC, ADVANCED):
             failures.add(
@@ -192,133 +180,49 @@ class Joiner(BatchJoiner):
                 "Set it to 'basic' or 'advanced'.",
             ).with_config_property("conditionType")
             return None
+        stages = self._list_stages(context)
         selected = parse_selected(config.selected_fields or "", failures)
-        required, in_memory = frozenset(config.required_inputs), frozenset(config.in_memory_inputs)
+        condition: JoinOnKeys | JoinOnExpression
         if kind == BASIC:
-            keys = parse_keys(config.join_keys, failures)
-            return JoinDefinition(selected, required, in_memory, keys)
-        if not config.condition_expression:
-            failures.add("A join condition must be specified.").with_config_property(
-                "conditionExpression"
+            condition = JoinOnKeys(parse_keys(config.join_keys, failures), config.join_null_keys)
+        else:
+            aliases = parse_aliases(config.input_aliases, failures)
+            self._check_names(context, "inputAliases", aliases)
+            condition = JoinOnExpression(config.condition_expression, aliases)
+        distribution = self._get_distribution()
+        return JoinDefinition(selected, stages, condition, distribution, "join.output")
+
+    def _list_stages(self, context: AutoJoinerContext) -> list[JoinStage]:
+        """Return the inputs, the most skewed one first, so that it becomes the left side."""
+        config = self.config
+        self._check_names(context, "requiredInputs", config.required_inputs)
+        self._check_names(context, "inMemoryInputs", config.in_memory_inputs)
+        stages = [
+            stage.replace(
+                required=stage.name in config.required_inputs,
+                broadcast=stage.name in config.in_memory_inputs,
             )
-        aliases = parse_aliases(config.input_aliases, failures)
-        condition = config.condition_expression
-        return JoinDefinition(selected, required, in_memory, {}, condition, aliases)
+            for stage in context.stages.values()
+        ]
+        return sorted(stages, key=lambda stage: stage.name != config.most_skewed_input)
 
-    def input_fields_by_stage(self, stage: StageConfigurer) -> dict[str, list[str]] | None:
-        definition = self._parse_definition(FailureCollector())
-        if definition is None:
+    def _check_names(self, context: AutoJoinerContext, property: str, names: Iterable[str]) -> None:
+        for name in sorted(set(names) - set(context.stages)):
+            context.failures.add(
+                f"Stage '{name}' is not an input of the join.",
+                f"Choose from: {', '.join(context.stages)}.",
+            ).with_config_property(property, element=name)
+
+    def _get_distribution(self) -> JoinDistribution | None:
+        """Return how skewed keys are divided; None while one of its properties has no value."""
+        config = self.config
+        factor, stage = config.distribution_factor, config.distribution_stage
+        if not config.distribution_enabled or factor is None or not stage:
             return None
-        return {
-            name: definition.list_input_fields(name, schema)
-            for name, schema in stage.input_schemas.items()
-            if schema is not None
-        }
-
-    def record_lineage(self, lineage: LineageRecorder) -> None:
-        """Record operations with the names of the original (``Joiner.createFieldOperations``)."""
-        definition = self._parse_definition(FailureCollector())
-        if definition is None or self.config.macros & set(_DEFINING):
-            return
-        keys = definition.list_compared_fields(lineage.inputs)
-        names = list(dict.fromkeys(name for _, name in keys))
-        taken = [f"{stage}.{name}" for stage, name in keys]
-        lineage.record(FieldTransformOperation("Join", "Used as a key in a join", taken, names))
-        lineage.influence(EdgeKind.JOIN, keys)
-        for stage, name, alias in definition.selected:
-            if (stage, name) in keys and alias == name:
-                lineage.keep(alias, (stage, name))
-            else:
-                kind = "Identity" if alias == name else "Rename"
-                lineage.keep(alias, (stage, name), f"{kind} {stage}.{name}")
+        return JoinDistribution(factor, stage)
 
     def apply(self, inputs: Mapping[str, DataFrame], context: SparkContext) -> DataFrame:
-        failures = FailureCollector(context.stage_name)
-        definition = self._parse_definition(failures)
-        if definition is None or len(failures):
-            raise context.fail("; ".join(failure.message for failure in failures))
-        if definition.condition is not None:
-            joined = self._join_on_condition(definition, definition.condition, inputs)
-        else:
-            joined = self._join_on_keys(definition, inputs)
+        joined = super().apply(inputs, context)
         if self.config.num_partitions:
             joined = joined.repartition(self.config.num_partitions)
         return joined
-
-    def _order_inputs(
-        self, definition: JoinDefinition, inputs: Mapping[str, DataFrame]
-    ) -> list[str]:
-        """Return the inputs in join order: required inputs first, the most skewed one before them."""
-        skewed = self.config.most_skewed_input
-        return sorted(inputs, key=lambda s: (s not in definition.required, s != skewed))
-
-    def _join_on_keys(
-        self, definition: JoinDefinition, inputs: Mapping[str, DataFrame]
-    ) -> DataFrame:
-        """Join on keys. All columns are named ``stage.field``, so that names are unique."""
-        order = self._order_inputs(definition, inputs)
-        sides = {name: _select_side(definition, name, inputs[name]) for name in order}
-        first, *others = order
-        joined = sides[first]
-        left_keys = _get_key_columns(definition, first)
-        for name in others:
-            right_keys = _get_key_columns(definition, name)
-            pairs = zip(left_keys, right_keys, strict=True)
-            condition = reduce(lambda a, b: a & b, [self._compare_keys(*pair) for pair in pairs])
-            how = _get_join_type(definition, first, name)
-            joined = joined.join(sides[name], condition, how)
-            if how == "full":
-                left_keys = _coalesce_keys(left_keys, right_keys)
-        return joined.select(
-            *[get_column(f"{s.stage}.{s.field}").alias(s.alias) for s in definition.selected]
-        )
-
-    def _compare_keys(self, left: Column, right: Column) -> Column:
-        return left.eqNullSafe(right) if self.config.join_null_keys else left == right
-
-    def _join_on_condition(
-        self, definition: JoinDefinition, condition: str, inputs: Mapping[str, DataFrame]
-    ) -> DataFrame:
-        from pyspark.sql import functions as F  # noqa: N812
-
-        left, right = self._order_inputs(definition, inputs)
-        sides = []
-        for name in (left, right):
-            df = F.broadcast(inputs[name]) if name in definition.in_memory else inputs[name]
-            sides.append(df.alias(definition.get_alias(name)))
-        joined = sides[0].join(sides[1], F.expr(condition), _get_join_type(definition, left, right))
-        return joined.select(
-            *[
-                F.col(f"`{definition.get_alias(s.stage)}`.`{s.field}`").alias(s.alias)
-                for s in definition.selected
-            ]
-        )
-
-
-def _select_side(definition: JoinDefinition, name: str, df: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    needed = {s.field for s in definition.selected if s.stage == name}
-    needed.update(definition.keys[name])
-    side = df.select(*[get_column(f).alias(f"{name}.{f}") for f in df.columns if f in needed])
-    return F.broadcast(side) if name in definition.in_memory else side
-
-
-def _get_key_columns(definition: JoinDefinition, name: str) -> list[Column]:
-    return [get_column(f"{name}.{key}") for key in definition.keys[name]]
-
-
-def _get_join_type(definition: JoinDefinition, first: str, name: str) -> str:
-    """Return Spark's join type.
-
-    :param first: the first input in join order, which is required if any input is.
-    """
-    if first not in definition.required:
-        return "full"
-    return "inner" if name in definition.required else "left"
-
-
-def _coalesce_keys(left: list[Column], right: list[Column]) -> list[Column]:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return [F.coalesce(a, b) for a, b in zip(left, right, strict=True)]

@@ -38,6 +38,7 @@ def runs(cdap, namespace):
     counts = {"In": StageCounts(0, 12_000, 0), "Out": StageCounts(12_000, 12_000, 0)}
     good = [write("orders", hours, took_ms=90_000, stages=counts) for hours in (30, 20, 3)]
     good[0].stage_times = {"Clean": 4200}
+    good[0].stages["In"] = StageCounts(0, 12_000, 0, alerts=1234)
     change(cdap, good[0])
     error = RunError("File 'a.csv' does not exist.", "Check the path.", "In")
     failed = write("stock", 26, status=RunStatus.FAILED, error=error)
@@ -71,6 +72,8 @@ async def test_what_it_shows(cdap, namespace, runs, open_studio, size):
         assert ("36 k" in lines[1]) is (size == LARGE)
         assert "something it reads is missing" in prompts(driver, "reports-failures")[0]
         assert "✗" in text(driver, "reports-calendar")
+        assert "orders › In" in text(driver, "reports-stages")
+        assert "1,234" in text(driver, "reports-stages")
         assert "orders › Clean" in text(driver, "reports-stages")
         assert "4.2 s" in text(driver, "reports-stages")
 
