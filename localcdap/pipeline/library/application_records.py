@@ -13,13 +13,21 @@ from localcdap.api.failures import ArtifactId
 from localcdap.api.pipeline import PipelineSpec
 from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.decoders import decode_json
-from localcdap.pipeline.library.application_model import LATEST, Application, ChangeDetail
+from localcdap.pipeline.library.application_model import (
+    LATEST,
+    Application,
+    ApplicationFilter,
+    ChangeDetail,
+)
 from localcdap.store.store import Transaction
 from localcdap.text import format_available
 
-_COLUMNS: Final = (
+_OWN_COLUMNS: Final = (
     "a.namespace, a.name, a.version, a.number, a.description, a.artifact, a.author, a.change, "
-    "a.created, a.number = (SELECT max(b.number) FROM applications b "
+    "a.created"
+)
+_COLUMNS: Final = (
+    _OWN_COLUMNS + ", a.number = (SELECT max(b.number) FROM applications b "
     "WHERE b.namespace = a.namespace AND b.name = a.name)"
 )
 _OF_ALL: Final = "FROM applications a WHERE a.namespace = ?"
@@ -60,6 +68,33 @@ def list_latest(tx: Transaction, namespace: str) -> list[Application]:
         (namespace,),
     )
     return [each for each in map(_read_application, rows) if each.change.latest]
+
+
+def list_page(
+    tx: Transaction, namespace: str, filter: ApplicationFilter, after: str | None, limit: int
+) -> list[Application]:
+    """Return the latest versions of applications that match a filter, those after the name ``after``."""
+    where, params = "", list[Any]()
+    if filter.artifact_names:
+        where += " AND list_contains(?::VARCHAR[], json_extract_string(a.artifact, '$.name'))"
+        params.append(filter.artifact_names)
+    if filter.artifact_version:
+        where += " AND json_extract_string(a.artifact, '$.version') = ?"
+        params.append(filter.artifact_version)
+    if filter.name:
+        where += " AND contains(lower(a.name), ?)"
+        params.append(filter.name.lower())
+    comparison, order = ("<", "DESC") if filter.is_descending else (">", "ASC")
+    if after is not None:
+        where += f" AND a.name {comparison} ?"
+        params.append(after)
+    rows = tx.execute(
+        f"SELECT {_OWN_COLUMNS}, true {_OF_ALL} AND (a.name, a.number) IN "  # noqa: S608
+        "(SELECT (b.name, max(b.number)) FROM applications b WHERE b.namespace = ? GROUP BY b.name)"
+        f"{where} ORDER BY a.name {order} LIMIT ?",
+        (namespace, namespace, *params, limit),
+    )
+    return [_read_application(row) for row in rows]
 
 
 def find(tx: Transaction, namespace: str, name: str, version: str | None = None) -> Application:
@@ -121,6 +156,14 @@ def list_specs_with(
 def remove(tx: Transaction, namespace: str, name: str) -> None:
     """Remove an application with all of its versions."""
     tx.execute("DELETE FROM applications WHERE namespace = ? AND name = ?", (namespace, name))
+
+
+def remove_version(tx: Transaction, application: Application) -> None:
+    """Remove one version; the one before it is the latest then, if it was that."""
+    tx.execute(
+        "DELETE FROM applications WHERE namespace = ? AND name = ? AND number = ?",
+        (application.namespace, application.name, application.number),
+    )
 
 
 def remove_all(tx: Transaction, namespace: str) -> None:
