@@ -27,7 +27,7 @@ _OWN_COLUMNS: Final = (
     "a.created"
 )
 _COLUMNS: Final = (
-    _OWN_COLUMNS + ", a.number = (SELECT max(b.number) FROM applications b "
+    f"{_OWN_COLUMNS}, a.number = (SELECT max(b.number) FROM applications b "  # noqa: S608
     "WHERE b.namespace = a.namespace AND b.name = a.name)"
 )
 _OF_ALL: Final = "FROM applications a WHERE a.namespace = ?"

@@ -6,18 +6,30 @@ clients of Airflow take 201 and 204 for errors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from localcdap.api.app.http_status import find_http_status
-from localcdap.api.errors import HostError, LocalcdapError
+from localcdap.api.errors import (
+    BadRequestError,
+    ConflictError,
+    HostError,
+    InvalidPipelineError,
+    LocalcdapError,
+    NotFoundError,
+    UnauthorizedError,
+)
 from localcdap.api.serialization.structs import encode_schema
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain; charset=utf-8"
 BYTES: Final = "application/octet-stream"
+
+
+_OF_ORIGINAL: Final = (BadRequestError, ConflictError, NotFoundError, UnauthorizedError)
+"""Errors that the original has too. Their advice names commands of localcdap, which no client can call."""
 
 
 class RestError(Exception):
@@ -78,8 +90,25 @@ def to_answer(error: Exception) -> Answer | None:
     if isinstance(error, RestError):
         return send_text(error.text, error.status)
     if isinstance(error, LocalcdapError):
-        return send_text(error.full_message, find_status(error))
+        return send_text(describe(error), find_status(error))
     return None
+
+
+def describe(error: LocalcdapError) -> str:
+    """Return the text of an error: that of the original where there is one, without the advice for terminals.
+
+    An invalid pipeline has a line for each failure.
+    """
+    if isinstance(error, InvalidPipelineError) and error.failures:
+        return "\n".join((error.message, *map(_describe_failure, error.failures)))
+    return error.message if isinstance(error, _OF_ORIGINAL) else error.full_message
+
+
+def _describe_failure(failure: Mapping[str, Any]) -> str:
+    where = f"Stage '{failure['stage']}' encountered : " if failure.get("stage") else ""
+    return " ".join(
+        filter(None, (f"{where}{failure.get('message')}", failure.get("correctiveAction")))
+    )
 
 
 def find_status(error: LocalcdapError) -> int:

@@ -1,8 +1,8 @@
 """The table of routes, and the search in it.
 
 A pattern is a path whose parts may be parameters: ``{name}`` is one part, and ``{name...}`` at the end
-all that follows, percent-encoded as it was sent. A literal part wins over a parameter. ``{entity}`` stands for
-the path of any entity in the routes of metadata, as ``namespaces/default/datasets/orders``.
+all that follows, percent-encoded as it was sent. A literal part wins over a parameter. ``{entity}`` is the
+path of any entity in the routes of metadata, as ``namespaces/default/datasets/orders``.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from localcdap.server.rest.answers import (
     DONE,
     Answer,
     RestError,
+    describe,
     find_status,
     send_json,
     send_list,
@@ -251,7 +252,7 @@ def _to_failure(error: Exception) -> dict[str, Any]:
     if isinstance(error, RestError):
         return {"statusCode": error.status, "error": error.text}
     assert isinstance(error, LocalcdapError)
-    return {"statusCode": find_status(error), "error": error.full_message}
+    return {"statusCode": find_status(error), "error": describe(error)}
 
 
 def to_record(application: Application) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.metadata import PROGRAM_TYPES
 from localcdap.runs.history import RunFilter
-from localcdap.server.rest.answers import Answer, RestError, find_status, send_json
+from localcdap.server.rest.answers import Answer, RestError, describe, find_status, send_json
 from localcdap.server.rest.programs import (
     ProgramRef,
     read_category,
@@ -108,7 +108,7 @@ def _do(request: RestRequest, given: dict[str, Any], work: _Work) -> dict[str, A
     except RestError as error:
         return {**answer, "statusCode": error.status, "error": error.text}
     except LocalcdapError as error:
-        return {**answer, "statusCode": find_status(error), "error": error.full_message}
+        return {**answer, "statusCode": find_status(error), "error": describe(error)}
     return {**answer, "statusCode": 200, **found}
 
 

@@ -153,6 +153,8 @@ def search(request: RestRequest) -> Answer:
 def _read_entity(request: RestRequest) -> MetadataEntity:
     """Return the entity of the path, with the type that the query names, else that of the last key."""
     parts = [unquote(each, errors="replace") for each in request.path["entity"].split("/")]
+    if len(parts) % 2:
+        raise RestError(404, f"'{request.path['entity']}' is not the path of an entity.")
     details: dict[str, str] = {}
     pairs = [(parts[at], parts[at + 1]) for at in range(0, len(parts) - 1, 2)]
     for at, (word, value) in enumerate(pairs):

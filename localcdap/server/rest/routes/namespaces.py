@@ -43,10 +43,14 @@ def update_namespace(request: RestRequest) -> Answer:
     return send_text(f"Updated properties for namespace '{request.namespace}'.")
 
 
-@ROUTES.add("DELETE", "/v3/unrecoverable/namespaces/{namespace}")
+@ROUTES.add(
+    "DELETE",
+    "/v3/unrecoverable/namespaces/{namespace}",
+    lack="`default` is refused, where the original empties it",
+)
 def delete_namespace(request: RestRequest) -> Answer:
-    """Delete a namespace with all that is in it. As in the original, ``default`` is emptied only."""
-    if request.namespace in RESERVED and request.namespace != "default":
+    """Delete a namespace with all that is in it."""
+    if request.namespace in RESERVED:
         raise RestError(403, f"The namespace '{request.namespace}' cannot be deleted.")
     request.cdap.namespaces.delete(request.namespace)
     return DONE
