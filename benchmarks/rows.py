@@ -18,6 +18,7 @@ from benchmarks.measure import Command, Row, alternate, at_most, remove, times_f
 from benchmarks.metadata import metadata
 from benchmarks.recipes import checked_seconds
 from benchmarks.reports import reports
+from benchmarks.rest import rest
 from benchmarks.structured import structured
 from benchmarks.studio import studio
 from benchmarks.workspaces import workspaces
@@ -253,6 +254,7 @@ ALL: Final = {
     "metadata": metadata,
     "lineage": lineage,
     "reports": reports,
+    "rest": rest,
     "analytics": analytics,
     "studio": studio,
 }

@@ -103,8 +103,9 @@ def _serve(
 
         def announce() -> None:
             folder.write(record)
+            if report is None:
+                _show(instance, folder, record)
             report_start(report)
-            _show(instance, folder, record)
 
         try:
             server.run(cdap, Access(token, trusts), _make_report(instance), announce)

@@ -140,7 +140,7 @@ def _build_condition(namespace: str, filter: RunFilter) -> tuple[str, list[Any]]
             parts.append(f"starting {comparison} ?")
             params.append(bound)
     if filter.application_version is not None:
-        parts.append("json_extract_string(record, '$.applicationVersion') = ?")
+        parts.append("application_version = ?")
         params.append(filter.application_version)
     if filter.text:
         text = filter.text.lower()

@@ -22,14 +22,12 @@ from localcdap.pipeline.library.application_model import (
 from localcdap.store.store import Transaction
 from localcdap.text import format_available
 
-_OWN_COLUMNS: Final = (
+_COLUMNS: Final = (
     "a.namespace, a.name, a.version, a.number, a.description, a.artifact, a.author, a.change, "
     "a.created"
 )
-_COLUMNS: Final = (
-    f"{_OWN_COLUMNS}, a.number = (SELECT max(b.number) FROM applications b "  # noqa: S608
-    "WHERE b.namespace = a.namespace AND b.name = a.name)"
-)
+_MOST: Final = 2**31 - 1
+"""A limit that no list reaches."""
 _OF_ALL: Final = "FROM applications a WHERE a.namespace = ?"
 _OF_ONE: Final = f"{_OF_ALL} AND a.name = ?"
 
@@ -58,22 +56,42 @@ def add(tx: Transaction, application: Application, document: str, spec: Pipeline
 def list_versions(tx: Transaction, namespace: str, name: str) -> list[Application]:
     """Return the versions of an application, newest first; none when there is no such application."""
     rows = tx.execute(f"SELECT {_COLUMNS} {_OF_ONE} ORDER BY a.number DESC", (namespace, name))
-    return [_read_application(row) for row in rows]
+    return [_read_application(row, is_latest=not place) for place, row in enumerate(rows)]
 
 
 def list_latest(tx: Transaction, namespace: str) -> list[Application]:
     """Return the latest version of each application, by name."""
-    rows = tx.execute(
-        f"SELECT {_COLUMNS} {_OF_ALL} ORDER BY a.name, a.number",
-        (namespace,),
-    )
-    return [each for each in map(_read_application, rows) if each.change.latest]
+    return list_page(tx, namespace, ApplicationFilter(), None, _MOST)
 
 
 def list_page(
     tx: Transaction, namespace: str, filter: ApplicationFilter, after: str | None, limit: int
 ) -> list[Application]:
     """Return the latest versions of applications that match a filter, those after the name ``after``."""
+    comparison, order = ("<", "DESC") if filter.is_descending else (">", "ASC")
+    of_names, params = "WHERE namespace = ?", list[Any]([namespace])
+    if after is not None:
+        of_names += f" AND name {comparison} ?"
+        params.append(after)
+    if filter.name:
+        of_names += " AND contains(lower(name), ?)"
+        params.append(filter.name.lower())
+    page = f"ORDER BY name {order} LIMIT {int(limit)}"
+    of_artifacts, asked = _build_artifact_condition(filter)
+    # Without a condition on artifacts, only the applications of the page are looked up.
+    latest = f"SELECT name, max(number) AS number FROM applications {of_names} GROUP BY name"  # noqa: S608
+    latest += "" if asked else f" {page}"
+    rows = tx.execute(
+        f"SELECT {_COLUMNS} FROM applications a JOIN ({latest}) b "  # noqa: S608
+        f"ON a.name = b.name AND a.number = b.number WHERE a.namespace = ?{of_artifacts} "
+        f"{page.replace('name', 'a.name')}",
+        (*params, namespace, *asked),
+    )
+    return [_read_application(row, is_latest=True) for row in rows]
+
+
+def _build_artifact_condition(filter: ApplicationFilter) -> tuple[str, list[Any]]:
+    """Return the SQL of a condition on artifacts, which begins with AND, and its parameters."""
     where, params = "", list[Any]()
     if filter.artifact_names:
         where += " AND list_contains(?::VARCHAR[], json_extract_string(a.artifact, '$.name'))"
@@ -81,20 +99,7 @@ def list_page(
     if filter.artifact_version:
         where += " AND json_extract_string(a.artifact, '$.version') = ?"
         params.append(filter.artifact_version)
-    if filter.name:
-        where += " AND contains(lower(a.name), ?)"
-        params.append(filter.name.lower())
-    comparison, order = ("<", "DESC") if filter.is_descending else (">", "ASC")
-    if after is not None:
-        where += f" AND a.name {comparison} ?"
-        params.append(after)
-    rows = tx.execute(
-        f"SELECT {_OWN_COLUMNS}, true {_OF_ALL} AND (a.name, a.number) IN "  # noqa: S608
-        "(SELECT (b.name, max(b.number)) FROM applications b WHERE b.namespace = ? GROUP BY b.name)"
-        f"{where} ORDER BY a.name {order} LIMIT ?",
-        (namespace, namespace, *params, limit),
-    )
-    return [_read_application(row) for row in rows]
+    return where, params
 
 
 def find(tx: Transaction, namespace: str, name: str, version: str | None = None) -> Application:
@@ -176,8 +181,8 @@ def create_version() -> str:
     return str(uuid.uuid1())
 
 
-def _read_application(row: Sequence[Any]) -> Application:
-    namespace, name, version, number, description, artifact, author, change, created, latest = row
+def _read_application(row: Sequence[Any], *, is_latest: bool) -> Application:
+    namespace, name, version, number, description, artifact, author, change, created = row
     return Application(
         namespace=namespace,
         name=name,
@@ -185,7 +190,7 @@ def _read_application(row: Sequence[Any]) -> Application:
         number=number,
         description=description,
         artifact=decode_json(artifact, type=ArtifactId),
-        change=ChangeDetail(author, change, created, latest),
+        change=ChangeDetail(author, change, created, is_latest),
     )
 
 

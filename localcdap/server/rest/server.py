@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
 from collections.abc import Callable
 from typing import Final
@@ -33,7 +34,15 @@ class RestServer:
     """
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_server((_ADDRESS, port), backlog=_MOST_WAITING)
+        # Named as TCP, asyncio sends each part at once: an answer would wait 40 ms for the client's system.
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._socket.bind((_ADDRESS, port))
+            self._socket.listen(_MOST_WAITING)
+        except OSError:
+            self._socket.close()
+            raise
         self.port: Final[int] = self._socket.getsockname()[1]
         self.address: Final = f"http://{_ADDRESS}:{self.port}"
 
@@ -54,6 +63,8 @@ class RestServer:
             timeout_keep_alive=_KEPT_S,
             timeout_graceful_shutdown=_END_S,
         )
+        # Uvicorn raises the signal again after it has ended, which would end the process at once.
+        signal.signal(signal.SIGTERM, lambda *_: None)
         on_start()  # the socket accepts connections already
         uvicorn.Server(config).run([self._socket])
 

@@ -1,7 +1,7 @@
 """What Airflow, Terraform, the CDAP CLI and scripts send, in their order, and what they need in the answers.
 
-Airflow's requests are those of ``DataFusionHook`` (apache-airflow-providers-google 22.8), Terraform's those of
-the provider ``cdap``.
+Airflow's requests are those of ``DataFusionHook`` (apache-airflow-providers-google 22.8), Terraform's those
+of the provider ``cdap``.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def test_terraform_manages_a_profile(client):
     assert found[0]["provisioner"] == profile["provisioner"]
     assert client.refused("DELETE", f"{NS}/profiles/dataproc") == (
         409,
-        "Profile dataproc in namespace default is currently enabled. A profile can only be deleted if it is "
-        "disabled",
+        "Profile dataproc in namespace default is currently enabled. "
+        + "A profile can only be deleted if it is disabled",
     )
     client.ok("POST", f"{NS}/profiles/dataproc/disable")
     assert client.refused("POST", f"{NS}/profiles/dataproc/disable")[0] == 409
