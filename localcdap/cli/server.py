@@ -16,9 +16,10 @@ from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json
 
 if TYPE_CHECKING:
-    from localcdap.server.rest.process import ServerFolder, ServerRecord
+    from localcdap.server.rest.process import RestServerRecord, ServerFolder
 
 _PORT: Final = 11015
+"""That of the original's router."""
 _FIRST_PERSON: Final = 1000
 """The lowest number of a user who is a person."""
 _NO_LOGINS: Final = ("nologin", "false", "sync", "shutdown", "halt")
@@ -84,8 +85,8 @@ def _serve(
     is_open: bool,
     trusts: bool,
 ) -> None:
-    from localcdap.server.rest.app import Access
-    from localcdap.server.rest.process import ServerRecord, report_start
+    from localcdap.server.rest.app import RequestAccess
+    from localcdap.server.rest.process import RestServerRecord, report_start
     from localcdap.server.rest.server import RestServer
     from localcdap.server.rest.token import read_token
 
@@ -99,7 +100,7 @@ def _serve(
                 f"TCP port {port} cannot be used: {error.strerror}.",
                 "Name another one with --port.",
             ) from None
-        record = ServerRecord(os.getpid(), server.address, is_open)
+        record = RestServerRecord(os.getpid(), server.address, is_open)
 
         def announce() -> None:
             folder.write(record)
@@ -108,7 +109,7 @@ def _serve(
             report_start(report)
 
         try:
-            server.run(cdap, Access(token, trusts), _make_report(instance), announce)
+            server.run(cdap, RequestAccess(token, trusts), _make_report(instance), announce)
         finally:
             server.close()
 
@@ -125,7 +126,7 @@ def _make_report(instance: Instance) -> Callable[[BaseException, str], str]:
     return report
 
 
-def _show(instance: Instance, folder: ServerFolder, found: ServerRecord | None) -> None:
+def _show(instance: Instance, folder: ServerFolder, found: RestServerRecord | None) -> None:
     """Show where the server listens, and the token that requests need."""
     from localcdap.server.rest.token import read_token
 

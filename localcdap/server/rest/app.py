@@ -19,7 +19,7 @@ from localcdap.server.access import SiteCheck
 from localcdap.server.rest.answers import Answer, send_text, to_answer
 from localcdap.server.rest.body import Body, receive_body
 from localcdap.server.rest.request import RestRequest
-from localcdap.server.rest.router import Route, Router
+from localcdap.server.rest.router import RestRoute, RestRouter
 from localcdap.server.rest.token import has_token
 
 _LOG: Final = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ Report = Callable[[BaseException, str], str]
 """Writes a report about a fault, with what was being done, and returns where it is."""
 
 
-class Access(msgspec.Struct, frozen=True):
+class RequestAccess(msgspec.Struct, frozen=True):
     """Who may ask, and who they are."""
 
     token: str | None
@@ -54,7 +54,7 @@ class RestApp:
     """
 
     def __init__(
-        self, cdap: Cdap, site: SiteCheck, access: Access, router: Router, report: Report
+        self, cdap: Cdap, site: SiteCheck, access: RequestAccess, router: RestRouter, report: Report
     ) -> None:
         self._cdap = cdap
         self._site = site
@@ -119,7 +119,7 @@ class RestApp:
 
     def _answer(
         self,
-        route: Route,
+        route: RestRoute,
         parameters: dict[str, str],
         method: str,
         query: str,
@@ -139,7 +139,7 @@ class RestApp:
             answer.body = _act_for_parts(answer.body, who)
         return answer
 
-    def _report_fault(self, error: Exception, route: Route) -> Answer:
+    def _report_fault(self, error: Exception, route: RestRoute) -> Answer:
         place = self._report(error, f"{route.method} {route.pattern}")
         return send_text(f"localcdap had an internal error, see {place}.", 500)
 

@@ -28,7 +28,7 @@ _MOST_LOG: Final = 2000
 """The last characters of the log that an error shows."""
 
 
-class ServerRecord(msgspec.Struct, rename="camel"):
+class RestServerRecord(msgspec.Struct, rename="camel"):
     """A running server."""
 
     pid: int
@@ -71,20 +71,20 @@ class ServerFolder:
         """Create the folder."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def write(self, record: ServerRecord) -> None:
+    def write(self, record: RestServerRecord) -> None:
         """Write where this server listens."""
         write_file(self._record, msgspec.json.encode(record).decode())
 
-    def find_server(self) -> ServerRecord | None:
+    def find_server(self) -> RestServerRecord | None:
         """Return the running server; None when there is none."""
         if not is_locked(self._lock):
             return None
         try:
-            return decode_json(self._record.read_bytes(), ServerRecord)
+            return decode_json(self._record.read_bytes(), RestServerRecord)
         except (OSError, msgspec.DecodeError):  # it is starting or ending
             return None
 
-    def start(self, command: Sequence[str]) -> ServerRecord:
+    def start(self, command: Sequence[str]) -> RestServerRecord:
         """Start a server in the background, and wait until it listens.
 
         :param command: the arguments of ``localcdap`` that serve in the foreground.
@@ -118,7 +118,7 @@ class ServerFolder:
             )
         return found
 
-    def stop(self) -> ServerRecord | None:
+    def stop(self) -> RestServerRecord | None:
         """Stop the running server and return it; None when there was none.
 
         :raises LocalcdapError: when it does not end.
@@ -147,7 +147,7 @@ def report_start(descriptor: int | None) -> None:
             os.close(descriptor)
 
 
-def _make_conflict(found: ServerRecord | None) -> ConflictError:
+def _make_conflict(found: RestServerRecord | None) -> ConflictError:
     where = "" if found is None else f" at {found.address} (process {found.pid})"
     return ConflictError(
         f"A server of this instance runs{where}.", "Stop it: localcdap server stop"

@@ -22,7 +22,7 @@ _NOT_OF_ENTITIES: Final = frozenset(("methods", "securekeys"))
 """Parts of paths that end like one of metadata, and are none."""
 
 
-class Route(msgspec.Struct, frozen=True):
+class RestRoute(msgspec.Struct, frozen=True):
     """A method and a pattern of paths, with the function that answers."""
 
     method: str
@@ -40,7 +40,7 @@ class RouteTable:
     def __init__(self, area: str) -> None:
         self.area: Final = area
         """What the routes are about, a heading of the page about compatibility."""
-        self.routes: Final[list[Route]] = []
+        self.routes: Final[list[RestRoute]] = []
 
     def add(self, methods: str, *patterns: str, lack: str = "") -> Callable[[Handler], Handler]:
         """Make a function the handler of one or several methods and patterns.
@@ -50,7 +50,7 @@ class RouteTable:
 
         def register(handler: Handler) -> Handler:
             for method in methods.split():
-                self.routes.extend(Route(method, each, handler, lack) for each in patterns)
+                self.routes.extend(RestRoute(method, each, handler, lack) for each in patterns)
             return handler
 
         return register
@@ -59,10 +59,10 @@ class RouteTable:
 class Match(msgspec.Struct, frozen=True):
     """The routes of a path by method, and the values of its parameters."""
 
-    routes: dict[str, Route]
+    routes: dict[str, RestRoute]
     values: list[str]
 
-    def get_parameters(self, route: Route) -> dict[str, str]:
+    def get_parameters(self, route: RestRoute) -> dict[str, str]:
         """Return the values of the parameters of one of the routes, by name."""
         return dict(zip(_list_parameters(route.pattern), self.values, strict=True))
 
@@ -73,14 +73,14 @@ class _Node:
     def __init__(self) -> None:
         self.literals: dict[str, _Node] = {}
         self.parameter: _Node | None = None
-        self.rest: dict[str, Route] = {}
-        self.routes: dict[str, Route] = {}
+        self.rest: dict[str, RestRoute] = {}
+        self.routes: dict[str, RestRoute] = {}
 
 
-class Router:
+class RestRouter:
     """Finds the routes of a path."""
 
-    def __init__(self, routes: Sequence[Route]) -> None:
+    def __init__(self, routes: Sequence[RestRoute]) -> None:
         self._root = _Node()
         for each in routes:
             self._add(each)
@@ -95,7 +95,7 @@ class Router:
             del parts[0]
         return _find(self._root, _shorten_entity(parts), 0)
 
-    def _add(self, route: Route) -> None:
+    def _add(self, route: RestRoute) -> None:
         node = self._root
         for part in route.pattern.strip("/").split("/"):
             if part.endswith("...}"):

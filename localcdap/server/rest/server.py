@@ -12,11 +12,9 @@ import uvicorn
 
 from localcdap.host import Cdap
 from localcdap.server.access import SiteCheck
-from localcdap.server.rest.app import Access, Report, RestApp
+from localcdap.server.rest.app import Report, RequestAccess, RestApp
 from localcdap.server.rest.table import build_router
 
-DEFAULT_PORT: Final = 11015
-"""The TCP port of the original's router."""
 _ADDRESS: Final = "127.0.0.1"
 _MOST_WAITING: Final = 512
 """Connections that wait until they are accepted."""
@@ -46,7 +44,9 @@ class RestServer:
         self.port: Final[int] = self._socket.getsockname()[1]
         self.address: Final = f"http://{_ADDRESS}:{self.port}"
 
-    def run(self, cdap: Cdap, access: Access, report: Report, on_start: Callable[[], None]) -> None:
+    def run(
+        self, cdap: Cdap, access: RequestAccess, report: Report, on_start: Callable[[], None]
+    ) -> None:
         """Serve until SIGINT or SIGTERM.
 
         :param report: see :class:`RestApp`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from localcdap.server.rest.router import Router, RouteTable
+from localcdap.server.rest.router import RestRouter, RouteTable
 from localcdap.server.rest.routes import (
     app_services,
     applications,
@@ -57,6 +57,6 @@ TABLES: Final[tuple[RouteTable, ...]] = (
 )
 
 
-def build_router() -> Router:
+def build_router() -> RestRouter:
     """Return a router of all routes."""
-    return Router([route for table in TABLES for route in table.routes])
+    return RestRouter([route for table in TABLES for route in table.routes])

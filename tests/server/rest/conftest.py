@@ -12,7 +12,7 @@ import pytest
 from localcdap.home import Home
 from localcdap.host import Cdap, open_in_process
 from localcdap.server.access import SiteCheck
-from localcdap.server.rest.app import Access, RestApp
+from localcdap.server.rest.app import RequestAccess, RestApp
 from localcdap.server.rest.table import build_router
 from tests.server.rest.client import PORT, RestClient
 
@@ -43,7 +43,7 @@ def client(cdap: Cdap, faults: list[str]) -> Iterator[RestClient]:
         faults.append(f"{what}: {error!r}")
         return "the report"
 
-    app = RestApp(cdap, SiteCheck(PORT), Access(None), build_router(), report)
+    app = RestApp(cdap, SiteCheck(PORT), RequestAccess(None), build_router(), report)
     with RestClient(app) as client:
         yield client
 

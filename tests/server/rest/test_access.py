@@ -8,7 +8,7 @@ import pytest
 
 from localcdap.api.errors import StoreError
 from localcdap.server.access import SiteCheck
-from localcdap.server.rest.app import Access, RestApp
+from localcdap.server.rest.app import RequestAccess, RestApp
 from localcdap.server.rest.table import build_router
 from localcdap.server.rest.token import read_token
 from tests.server.rest.client import NS, PORT, RestClient
@@ -16,7 +16,9 @@ from tests.server.rest.client import NS, PORT, RestClient
 
 @pytest.fixture
 def guarded(cdap) -> RestClient:
-    app = RestApp(cdap, SiteCheck(PORT), Access("s3cret", False), build_router(), lambda *_: "")
+    app = RestApp(
+        cdap, SiteCheck(PORT), RequestAccess("s3cret", False), build_router(), lambda *_: ""
+    )
     return RestClient(app)
 
 

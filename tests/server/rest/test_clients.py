@@ -14,6 +14,10 @@ import pytest
 
 from tests.server.rest.client import NS, WORKFLOW
 
+IN_USE = (
+    "Profile dataproc in namespace default is currently enabled. A profile can only be deleted if it is "
+    "disabled"
+)
 _ENDS = ("COMPLETED", "FAILED", "KILLED", "REJECTED")
 
 
@@ -148,8 +152,7 @@ def test_terraform_manages_a_profile(client):
     assert found[0]["provisioner"] == profile["provisioner"]
     assert client.refused("DELETE", f"{NS}/profiles/dataproc") == (
         409,
-        "Profile dataproc in namespace default is currently enabled. "
-        + "A profile can only be deleted if it is disabled",
+        IN_USE,
     )
     client.ok("POST", f"{NS}/profiles/dataproc/disable")
     assert client.refused("POST", f"{NS}/profiles/dataproc/disable")[0] == 409

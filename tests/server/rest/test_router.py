@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from localcdap.server.rest.answers import DONE
-from localcdap.server.rest.router import Router, RouteTable
+from localcdap.server.rest.router import RestRouter, RouteTable
 from localcdap.server.rest.table import TABLES, build_router
 
 
 @pytest.fixture(scope="module")
-def router() -> Router:
+def router() -> RestRouter:
     table = RouteTable("things")
     for pattern in (
         "/v3/things",
@@ -21,7 +21,7 @@ def router() -> Router:
         "/v3/{entity}/metadata/tags",
     ):
         table.add("GET", pattern)(lambda _: DONE)
-    return Router(table.routes)
+    return RestRouter(table.routes)
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def _save(request: RestRequest, artifact: ArtifactId, properties: dict[str, str]
 def _read_upload(request: RestRequest) -> Upload:
     """Return what the headers say of an upload.
 
-    :raises RestError: when name or version is missing or invalid, or the plugins are no list (400).
+    :raises RestError: when name, version or plugins are missing or invalid (400).
     """
     name, version = request.path["artifact"], request.headers.get("Artifact-Version", "").strip()
     if not version:

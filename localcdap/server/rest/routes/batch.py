@@ -115,7 +115,7 @@ def _do(request: RestRequest, given: dict[str, Any], work: _Work) -> dict[str, A
 def _read_programs(request: RestRequest) -> list[dict[str, Any]]:
     """Return the objects of the body.
 
-    :raises RestError: when it is no list, or a key is missing (400).
+    :raises RestError: when it is not a list, or a key is missing (400).
     """
     given = request.decode(Any, missing=[])
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):

@@ -270,7 +270,7 @@ def _get_level(request: RestRequest) -> PreferenceLevel:
 
 
 def _check_grace(text: str | None) -> None:
-    """:raises RestError: when it is no number of seconds; empty means for ever (400)."""
+    """:raises RestError: when it is not a number of seconds; empty means for ever (400)."""
     if not text:
         return
     try:

@@ -10,7 +10,7 @@ from typing import Final
 from localcdap.server.rest.answers import Answer, RestError
 from localcdap.server.rest.programs import list_patterns
 from localcdap.server.rest.request import RestRequest
-from localcdap.server.rest.router import Handler, Route, RouteTable
+from localcdap.server.rest.router import Handler, RestRoute, RouteTable
 from localcdap.server.rest.routes.studio import list_studio_patterns
 
 _NOT_BUILT: Final = 501
@@ -164,6 +164,6 @@ def _make_refusal(status: int, reason: str) -> Handler:
 for _table, _status, _reason, _patterns in _BY_TABLE:
     for _methods, _pattern in _patterns:
         _table.routes.extend(
-            Route(_method, _pattern, _make_refusal(_status, _reason), _reason, is_built=False)
+            RestRoute(_method, _pattern, _make_refusal(_status, _reason), _reason, is_built=False)
             for _method in _methods.split()
         )
