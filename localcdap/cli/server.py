@@ -40,7 +40,7 @@ _NO_LOGINS: Final = ("nologin", "false", "sync", "shutdown", "halt")
     is_flag=True,
     help="While privileges are checked, let the header CDAP-UserId say who asks.",
 )
-@click.option("--report", type=int, hidden=True)
+@click.option("--report", type=int, hidden=True, help="A descriptor that gets a byte at the start.")
 @instance_options
 def command(
     instance: Instance,

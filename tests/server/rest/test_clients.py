@@ -95,9 +95,11 @@ def check_what_a_run_left(client, run: str) -> None:
     tags = "tag=namespace:default&tag=app:csv2table"
     names = client.ok("POST", f"/v3/metrics/search?target=metric&{tags}")
     assert "user.src.records.out" in names
-    query = {"q": {"tags": {"namespace": "default", "app": "csv2table", "run": run}}}
-    query["q"]["metrics"] = ["user.src.records.out", "user.out.records.in"]
-    series = client.ok("POST", "/v3/metrics/query", query)["q"]["series"]
+    query = {
+        "tags": {"namespace": "default", "app": "csv2table", "run": run},
+        "metrics": ["user.src.records.out", "user.out.records.in"],
+    }
+    series = client.ok("POST", "/v3/metrics/query", {"q": query})["q"]["series"]
     assert [each["data"][0]["value"] for each in series] == [3, 2]
     lineage = client.ok("GET", f"{NS}/datasets/totals/lineage?start=now-1d&end=now&levels=1")
     assert {each["data"] for each in lineage["relations"]} == {

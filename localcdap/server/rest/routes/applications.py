@@ -167,12 +167,12 @@ def _list(request: RestRequest, query: Mapping[str, str]) -> Answer:
     size = request.get_number("pageSize", 0)
     if size > 0:
         size = min(size, 10 * _PAGE)
-        page = request.cdap.applications.list_page(request.namespace, filter, after, size + 1)
+        page = _read_page(request, filter, after, size + 1)
         answer: dict[str, Any] = {"applications": [to_record(each) for each in page[:size]]}
         if len(page) > size:
             answer["nextPageToken"] = f"{page[size - 1].name}.{page[size - 1].version}"
         return send_json(answer)
-    first = request.cdap.applications.list_page(request.namespace, filter, after, _PAGE)
+    first = _read_page(request, filter, after, _PAGE)
     return send_list(_list_pages(request, filter, first))
 
 
@@ -183,7 +183,26 @@ def _list_pages(
         yield [to_record(each) for each in page]
         if len(page) < _PAGE:
             return
-        page = request.cdap.applications.list_page(request.namespace, filter, page[-1].name, _PAGE)
+        page = _read_page(request, filter, page[-1].name, _PAGE)
+
+
+def _read_page(
+    request: RestRequest, filter: ApplicationFilter, after: str | None, limit: int
+) -> list[Application]:
+    """Return the next applications that the caller sees; fewer than ``limit`` when no more follow."""
+    service, namespace = request.cdap.applications, request.namespace
+    if not request.cdap.security.describe().enabled:
+        return service.list_page(namespace, filter, after, limit)
+    # A page of the service lacks what the caller does not see, and says nothing of what follows it.
+    found = service.list_applications(
+        namespace, filter.artifact_names, filter.artifact_version, filter.name
+    )
+    ordered = sorted(found, key=lambda each: each.name, reverse=filter.is_descending)
+    names = [each.name for each in ordered]
+    start = 0
+    if after is not None:
+        start = sum((name >= after) if filter.is_descending else (name <= after) for name in names)
+    return ordered[start : start + limit]
 
 
 def _describe(request: RestRequest) -> dict[str, Any]:
