@@ -91,3 +91,27 @@ def test_forms_of_addresses(client):
     assert client.send("OPTIONS", NS).headers["allow"] == "GET, HEAD, OPTIONS, PUT"
     head = client.send("HEAD", NS)
     assert (head.status_code, head.content) == (200, b"")
+
+
+async def test_a_body_of_another_site_is_not_read(cdap):
+    """The application is called as a web server does: nothing else sees what it reads."""
+    app = RestApp(cdap, SiteCheck(PORT), RequestAccess(None), build_router(), lambda *_: "")
+    sent = []
+
+    async def receive():
+        raise AssertionError("the body was read")
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": f"{NS}/artifacts/evil",
+        "raw_path": f"{NS}/artifacts/evil".encode(),
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1:11015"), (b"origin", b"http://evil.example")],
+    }
+    await app(scope, receive, send)
+
+    assert sent[0]["status"] == 403

@@ -18,20 +18,20 @@ IN_USE = (
     "Profile dataproc in namespace default is currently enabled. A profile can only be deleted if it is "
     "disabled"
 )
-_ENDS = ("COMPLETED", "FAILED", "KILLED", "REJECTED")
 
 
-def wait_for_end(client, address: str) -> dict:
+def wait_for_end(client, cdap, address: str) -> dict:
+    """Return the record of a run as soon as it has ended."""
     deadline = time.monotonic() + 60
-    record = client.ok("GET", address)
-    while record["status"] not in _ENDS:
-        assert time.monotonic() < deadline, record
-        record = client.ok("GET", address)
-    return record
+    run = cdap.runs.get("default", address.rpartition("/")[2])
+    while not run.status.is_end:
+        assert time.monotonic() < deadline, run
+        run = cdap.runs.wait(run.run, run.version, 5)
+    return client.ok("GET", address)
 
 
 @pytest.mark.spark
-def test_airflow_runs_a_pipeline(client, pipeline, source):
+def test_airflow_runs_a_pipeline(client, cdap, engine, pipeline, source):
     headers = {"Content-Type": "application/json", "Authorization": "Bearer ya29.x"}
     url = f"/api{NS}/apps"
     artifacts = client.ok("GET", f"/api{NS}/artifacts", params={"scope": "SYSTEM"}, headers=headers)
@@ -54,7 +54,7 @@ def test_airflow_runs_a_pipeline(client, pipeline, source):
     # Both delete and stop are sent while it runs, or has just ended.
     deleted = client.send("DELETE", f"{url}/csv2table", headers=headers)
     assert deleted.status_code == 409
-    record = wait_for_end(client, address)
+    record = wait_for_end(client, cdap, address)
     assert record["status"] == "COMPLETED"
     assert json.loads(record["properties"]["runtimeArgs"]) == {
         "in.path": str(source),
@@ -181,7 +181,7 @@ def test_wrong_calls_of_profiles(client, method, path, body, expected):
     assert client.refused(method, path, body)[0] == expected
 
 
-def test_terraform_finds_its_run_by_an_argument(client, pipeline, cdap):
+def test_terraform_finds_its_run_by_an_argument(client, pipeline):
     client.ok("PUT", f"{NS}/apps/marked", content=json.dumps(pipeline))
     mark = str(uuid.uuid4())
     arguments = {"__FAUX_RUN_ID__": mark, "in.path": "/nowhere/in.csv"}

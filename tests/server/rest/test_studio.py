@@ -192,7 +192,7 @@ def test_connections(client, tmp_path):
 
 
 @pytest.mark.spark
-def test_a_preview_shows_the_records_of_stages(client, pipeline, source):
+def test_a_preview_shows_the_records_of_stages(client, engine, pipeline, source):
     body = {
         **pipeline,
         "preview": {

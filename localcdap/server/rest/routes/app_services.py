@@ -18,38 +18,27 @@ from localcdap.server.rest.answers import (
     send_json,
     send_text,
 )
+from localcdap.server.rest.programs import list_patterns
 from localcdap.server.rest.request import RestRequest
 from localcdap.server.rest.router import RouteTable
 
 ROUTES: Final = RouteTable("Services of system applications")
-_APP: Final = "/v3/namespaces/{namespace}/apps/{app}"
-_VERSION: Final = f"{_APP}/versions/{{version}}"
+_METHODS: Final = "/methods/{path...}"
+_ALL: Final = "GET POST PUT DELETE"
 _NO_CONTENT: Final = 204
 
 
-@ROUTES.add(
-    "GET POST PUT DELETE",
-    f"{_APP}/services/{{service}}/methods/{{path...}}",
-    f"{_VERSION}/services/{{service}}/methods/{{path...}}",
-)
+@ROUTES.add(_ALL, *list_patterns(_METHODS, "services/{service}"))
 def call_service(request: RestRequest) -> Answer:
     return _call(request, "services")
 
 
-@ROUTES.add(
-    "GET POST PUT DELETE",
-    f"{_APP}/spark/{{service}}/methods/{{path...}}",
-    f"{_VERSION}/spark/{{service}}/methods/{{path...}}",
-)
+@ROUTES.add(_ALL, *list_patterns(_METHODS, "spark/{service}"))
 def call_spark(request: RestRequest) -> Answer:
     return _call(request, "spark")
 
 
-@ROUTES.add(
-    "GET",
-    f"{_APP}/services/{{service}}/available",
-    f"{_VERSION}/services/{{service}}/available",
-)
+@ROUTES.add("GET", *list_patterns("/available", "services/{service}"))
 def get_availability(request: RestRequest) -> Answer:
     """Say whether a service answers; the first call starts its process."""
     _require_system(request)

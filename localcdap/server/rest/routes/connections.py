@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from localcdap.api.app.connections import ConnectionPlugin
 from localcdap.api.connector import BrowseRequest, SampleRequest, SpecificationRequest
-from localcdap.decoders import convert
 from localcdap.namespaces.model import SYSTEM
 from localcdap.server.rest.answers import DONE, Answer, RestError, send_json
 from localcdap.server.rest.request import RestRequest
 from localcdap.server.rest.router import RouteTable
-from localcdap.server.rest.routes.studio import list_studio_patterns, require_context
+from localcdap.server.rest.routes.studio import (
+    convert_part,
+    list_studio_patterns,
+    read_object,
+    require_context,
+)
 
 ROUTES: Final = RouteTable("Connections")
 _ALL: Final = "/contexts/{namespace}/connections"
@@ -37,7 +39,7 @@ def get_connection(request: RestRequest) -> Answer:
 def put_connection(request: RestRequest) -> Answer:
     """Create a connection, or replace it when the body says so."""
     _require_context(request, "Creating connection")
-    given = _read(request)
+    given = read_object(request, _EMPTY)
     name = request.path["connection"]
     if not given.get("overWrite") and _exists(request, name):
         raise RestError(
@@ -59,7 +61,7 @@ def delete_connection(request: RestRequest) -> Answer:
 def test_connection(request: RestRequest) -> Answer:
     """Try a connection that need not be stored; the answer has the failures, or is empty."""
     _require_context(request, "Testing connection")
-    plugin = _convert(_read(request).get("plugin"), ConnectionPlugin)
+    plugin = convert_part(read_object(request, _EMPTY).get("plugin"), ConnectionPlugin)
     failures = request.cdap.connectors.test(request.namespace, plugin)
     return send_json(failures) if failures else DONE
 
@@ -67,12 +69,12 @@ def test_connection(request: RestRequest) -> Answer:
 @ROUTES.add("POST", *list_studio_patterns(f"{_ONE}/browse"))
 def browse(request: RestRequest) -> Answer:
     _require_context(request, "Browsing connection")
-    given = _read(request)
+    given = read_object(request, _EMPTY)
     if given.get("path") is None:
         raise RestError(400, "Path is not provided in the browse request")
     return send_json(
         request.cdap.connectors.browse(
-            request.namespace, request.path["connection"], _convert(given, BrowseRequest)
+            request.namespace, request.path["connection"], convert_part(given, BrowseRequest)
         )
     )
 
@@ -80,11 +82,11 @@ def browse(request: RestRequest) -> Answer:
 @ROUTES.add("POST", *list_studio_patterns(f"{_ONE}/sample"))
 def sample(request: RestRequest) -> Answer:
     _require_context(request, "Sampling connection")
-    given = _read(request)
+    given = read_object(request, _EMPTY)
     if given.get("path") is None:
         raise RestError(400, "Path is not provided in the sample request")
     found = request.cdap.connectors.sample(
-        request.namespace, request.path["connection"], _convert(given, SampleRequest)
+        request.namespace, request.path["connection"], convert_part(given, SampleRequest)
     )
     return send_json({"sample": found.result.records, "detail": found.detail})
 
@@ -92,7 +94,7 @@ def sample(request: RestRequest) -> Answer:
 @ROUTES.add("POST", *list_studio_patterns(f"{_ONE}/specification"))
 def specify(request: RestRequest) -> Answer:
     _require_context(request, "Generating connector spec")
-    asked = _convert(_read(request), SpecificationRequest)
+    asked = convert_part(read_object(request, _EMPTY), SpecificationRequest)
     return send_json(
         request.cdap.connectors.specify(request.namespace, request.path["connection"], asked)
     )
@@ -107,17 +109,3 @@ def _require_context(request: RestRequest, what: str) -> None:
     require_context(request)
     if request.namespace == SYSTEM:
         raise RestError(400, f"{what} in system namespace is currently not supported")
-
-
-def _read(request: RestRequest) -> dict[str, Any]:
-    given: dict[str, Any] = request.decode(dict, "Unable to decode request body: {}", missing={})
-    if not given:
-        raise RestError(400, _EMPTY)
-    return given
-
-
-def _convert(value: Any, type: Any) -> Any:
-    try:
-        return convert(value, type, strict=False)
-    except msgspec.ValidationError as error:
-        raise RestError(400, f"Unable to decode request body: {error}") from None

@@ -53,10 +53,7 @@ def validate_pipeline(request: RestRequest) -> Answer:
 @ROUTES.add("POST", *list_studio_patterns(f"{_IN}/validations/stage"))
 def validate_stage(request: RestRequest) -> Answer:
     require_context(request)
-    given = read_object(request)
-    if not given.get("stage"):
-        raise RestError(400, _NO_STAGE)
-    asked = _convert({**given, "namespace": request.namespace}, StageRequest)
+    asked: StageRequest = _read_stage(request, StageRequest)
     return _send_validation(request.cdap.studio.validate_stage(asked))
 
 
@@ -64,10 +61,7 @@ def validate_stage(request: RestRequest) -> Answer:
 def debug_stage(request: RestRequest) -> Answer:
     """Run a stage on the records of the body."""
     require_context(request)
-    given = read_object(request)
-    if not given.get("stage"):
-        raise RestError(400, _NO_STAGE)
-    asked = _convert({**given, "namespace": request.namespace}, DebugRequest)
+    asked: DebugRequest = _read_stage(request, DebugRequest)
     return send_json(request.cdap.debugging.debug(asked))
 
 
@@ -83,8 +77,8 @@ def call_method(request: RestRequest) -> Answer:
         MethodPlugin(
             _read_text(plugin, "type"),
             _read_text(plugin, "name"),
-            artifact=_convert(plugin.get("artifact") or {}, ArtifactSelector),
-            properties=to_texts(_convert(plugin.get("properties") or {}, dict)),
+            artifact=convert_part(plugin.get("artifact") or {}, ArtifactSelector),
+            properties=to_texts(convert_part(plugin.get("properties") or {}, dict)),
         ),
         request.path["method"],
         given.get("request"),
@@ -143,18 +137,30 @@ def require_context(request: RestRequest) -> None:
         raise RestError(404, f"Namespace '{request.namespace}' does not exist")
 
 
-def read_object(request: RestRequest) -> dict[str, Any]:
+def read_object(request: RestRequest, empty: str = "Request body is empty.") -> dict[str, Any]:
     """Return the body, an object.
 
     :raises RestError: when it is anything else, or empty (400).
     """
     given: dict[str, Any] = request.decode(dict, _UNREADABLE, missing={})
     if not given:
-        raise RestError(400, "Request body is empty.")
+        raise RestError(400, empty)
     return given
 
 
-def _convert(value: Any, type: Any) -> Any:
+def _read_stage(request: RestRequest, type: Any) -> Any:
+    """Return the body, a request about a stage in the namespace of the path."""
+    given = read_object(request)
+    if not given.get("stage"):
+        raise RestError(400, _NO_STAGE)
+    return convert_part({**given, "namespace": request.namespace}, type)
+
+
+def convert_part(value: Any, type: Any) -> Any:
+    """Return a part of a body as a value of a type.
+
+    :raises RestError: when it does not fit (400).
+    """
     try:
         return convert(value, type, strict=False)
     except msgspec.ValidationError as error:
