@@ -6,12 +6,13 @@ what cannot be used is removed again. A JAR is kept apart: its code is Java, whi
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import msgspec
 
@@ -98,17 +99,34 @@ def place_python(request: RestRequest, upload: Upload) -> None:
     folder = Path(request.cdap.artifacts.get_plugin_folder(request.namespace))
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / _choose_file_name(request.body, upload)
+    if target.exists() and not upload.is_snapshot:
+        raise RestError(409, f"{target.name} already exists in the plugin folder.")
     beside = target.with_suffix(".json")
-    if upload.parents:
-        beside.write_bytes(encode({"parents": upload.parents}))
-    _place(request.body, target)
-    request.cdap.artifacts.sync(touched=[str(target)])
-    problem = _find_problem(request, upload, target)
-    if problem is not None:
-        target.unlink(missing_ok=True)
-        beside.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(prefix="localcdap-") as kept:
+        before = [_keep(each, Path(kept)) for each in (target, beside)]
+        if upload.parents:
+            _place(io.BytesIO(encode({"parents": upload.parents})), beside)
+        _place(request.body.file, target)
         request.cdap.artifacts.sync(touched=[str(target)])
-        raise RestError(400, problem)
+        problem = _find_problem(request, upload, target)
+        if problem is not None:
+            for each, copy in zip((target, beside), before, strict=True):
+                _put_back(each, copy)
+            request.cdap.artifacts.sync(touched=[str(target)])
+            raise RestError(400, problem)
+
+
+def _keep(file: Path, folder: Path) -> Path | None:
+    """Return a copy of a file, if there is one: what cannot be used must not replace it."""
+    return Path(shutil.copy2(file, folder)) if file.exists() else None
+
+
+def _put_back(file: Path, copy: Path | None) -> None:
+    if copy is None:
+        file.unlink(missing_ok=True)
+    else:
+        with copy.open("rb") as content:
+            _place(content, file)
 
 
 def _require_new(request: RestRequest, upload: Upload) -> None:
@@ -134,13 +152,13 @@ def _choose_file_name(body: Body, upload: Upload) -> str:
     return f"{found.removesuffix(_METADATA).replace('/', '_')}-py3-none-any.whl"
 
 
-def _place(body: Body, target: Path) -> None:
-    """Write the file under a hidden name first: the folder is watched."""
+def _place(content: IO[bytes], target: Path) -> None:
+    """Write a file under a hidden name first: the folder is watched."""
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as copy:
-            body.file.seek(0)
-            shutil.copyfileobj(body.file, copy)
+            content.seek(0)
+            shutil.copyfileobj(content, copy)
         Path(name).replace(target)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -256,6 +256,31 @@ def test_a_python_artifact_can_be_used_when_it_is_uploaded(client):
     assert client.refused("GET", f"{path}/versions/1.2.0")[0] == 404
 
 
+def test_an_upload_that_fails_leaves_the_artifact_before_it(client):
+    wheel = io.BytesIO()
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tested_plugins/__init__.py", PLUGIN)
+        information = "tested_plugins-1.0.0.dist-info"
+        archive.writestr(f"{information}/METADATA", "Name: tested-plugins\nVersion: 1.0.0\n")
+        archive.writestr(f"{information}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n")
+    body, headers = wheel.getvalue(), {"Artifact-Version": "1.0.0"}
+    client.ok("POST", f"{NS}/artifacts/tested-plugins", content=body, headers=headers)
+
+    other = client.refused("POST", f"{NS}/artifacts/other", content=body, headers=headers)
+
+    assert other[0] == 409
+    snapshot = {"Artifact-Version": "1.0.0-SNAPSHOT"}
+    client.ok("POST", f"{NS}/artifacts/echo", content=PLUGIN, headers=snapshot)
+    assert client.refused("POST", f"{NS}/artifacts/echo", content="1 +", headers=snapshot)[0] == 400
+    listed = client.ok("GET", f"{NS}/artifacts?scope=USER")
+    assert [(each["name"], each["version"]) for each in listed] == [
+        ("echo", "1.0.0-SNAPSHOT"),
+        ("tested-plugins", "1.0.0"),
+    ]
+    for each in listed:
+        client.ok("DELETE", f"{NS}/artifacts/{each['name']}/versions/{each['version']}")
+
+
 def test_a_jar_is_listed_and_never_run(client):
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as jar:
