@@ -17,6 +17,7 @@ from benchmarks.measure import Command, Row, alternate, at_most, remove, times_f
 from benchmarks.metadata import metadata
 from benchmarks.recipes import checked_seconds
 from benchmarks.reports import reports
+from benchmarks.rest import rest
 from benchmarks.sessions import open_session, trial_records
 from benchmarks.structured import structured
 from benchmarks.studio import studio
@@ -252,6 +253,7 @@ ALL: Final = {
     "metadata": metadata,
     "lineage": lineage,
     "reports": reports,
+    "rest": rest,
     "analytics": analytics,
     "studio": studio,
 }

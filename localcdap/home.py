@@ -73,6 +73,16 @@ class Home:
         return self.path / "trash"
 
     @property
+    def client_files(self) -> Path:
+        """The files that clients of the REST API keep, such as JARs, by namespace."""
+        return self.path / "client-files"
+
+    @property
+    def server(self) -> Path:
+        """The state of the REST server: its token, its process and its log."""
+        return self.path / "server"
+
+    @property
     def secrets_file(self) -> Path:
         """The values of secure keys on a system without a keyring; readable by its user only."""
         return self.path / "secrets.json"

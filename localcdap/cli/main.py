@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _COMMANDS: Final = {
     "studio": "Open the terminal studio, as 'localcdap' alone does.",
     "browser": "Show the studio in a browser.",
+    "server": "Answer the REST calls of clients of CDAP, such as Airflow and Terraform.",
     "demo": "Set up a sample pipeline, validate it and run it.",
     "validate": "Show every failure of a pipeline file.",
     "run": "Run a pipeline and show the record counts of each stage.",
@@ -77,7 +78,7 @@ _COMMANDS: Final = {
 COMPLETION: Final = "_LOCALCDAP_COMPLETE"
 """The environment variable by which the completion of a shell calls the program."""
 _WITHOUT_HOST: Final = frozenset(
-    {"new", "diff", "engine", "restore", "doctor", "completion", "browser"}
+    {"new", "diff", "engine", "restore", "doctor", "completion", "browser", "server"}
 )
 """Commands that need no host, or not at once."""
 

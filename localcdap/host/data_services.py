@@ -43,6 +43,7 @@ from localcdap.metadata.lineage_retention import LineageRetention
 from localcdap.metadata.service import MetadataService
 from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import SystemMetadataWriter
+from localcdap.namespaces.client_documents import ClientDocumentService
 from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.resources import NamespaceResource
@@ -84,6 +85,7 @@ class DataServices:
         self.namespaces = NamespaceService(store, self._topics)
         self.preferences = PreferenceService(store, self.namespaces)
         self.secure_keys = open_secure_keys(store, self.namespaces, home)
+        self.client_documents = ClientDocumentService(store, self.namespaces, home.client_files)
         self.messaging = MessagingService(
             store, self._topics, self._delivery, self.namespaces.require
         )

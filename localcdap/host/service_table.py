@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from localcdap.metadata.lineage.impact_service import ImpactService
     from localcdap.metadata.lineage.service import LineageService
     from localcdap.metadata.service import MetadataService
+    from localcdap.namespaces.client_documents import ClientDocumentService
     from localcdap.namespaces.connections import ConnectionService
     from localcdap.namespaces.preferences import PreferenceService
     from localcdap.namespaces.secure_keys import SecureKeyService
@@ -198,6 +199,9 @@ class ServiceTable:
     )
     secure_keys: ServiceEntry[SecureKeyService] = ServiceEntry(
         SECURE_KEYS, "localcdap.namespaces.secure_keys:SecureKeyService"
+    )
+    client_documents: ServiceEntry[ClientDocumentService] = ServiceEntry(
+        "client-documents", "localcdap.namespaces.client_documents:ClientDocumentService"
     )
 
     security: ServiceEntry[SecurityService] = ServiceEntry(

@@ -26,6 +26,12 @@ class RunFilter(msgspec.Struct, rename="camel"):
     """A text in the pipeline's name or the error's message, ignoring case, or the beginning of the run's
     id.
     """
+    since: int | None = None
+    """Milliseconds since 1970: only runs that were asked for then or later."""
+    until: int | None = None
+    """Milliseconds since 1970: only runs that were asked for before."""
+    application_version: str | None = None
+    """Only runs of this version of a deployed pipeline."""
 
 
 class RunPage(msgspec.Struct):
@@ -121,7 +127,7 @@ def count_records_read(stages: dict[str, StageCounts]) -> int | None:
 
 def _build_condition(namespace: str, filter: RunFilter) -> tuple[str, list[Any]]:
     """Return the SQL condition of a filter, and its parameters."""
-    parts, params = ["namespace = ?"], [namespace]
+    parts, params = ["namespace = ?"], list[Any]([namespace])
     if filter.pipeline is not None:
         parts.append("pipeline = ?")
         params.append(filter.pipeline)
@@ -129,6 +135,13 @@ def _build_condition(namespace: str, filter: RunFilter) -> tuple[str, list[Any]]
         marks = ", ".join("?" for _ in filter.statuses)
         parts.append(f"status IN ({marks})")
         params += [status.value for status in filter.statuses]
+    for bound, comparison in ((filter.since, ">="), (filter.until, "<")):
+        if bound is not None:
+            parts.append(f"starting {comparison} ?")
+            params.append(bound)
+    if filter.application_version is not None:
+        parts.append("application_version = ?")
+        params.append(filter.application_version)
     if filter.text:
         text = filter.text.lower()
         parts.append(

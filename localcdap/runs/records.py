@@ -145,7 +145,10 @@ class RunRecords:
             raise NotFoundError(
                 f"There are no runs in namespace '{namespace}'.", "Start one: localcdap run FILE."
             )
+        # A whole id is in the index; among many runs its prefix is not found as fast.
         rows = self._store.read(
+            "SELECT record FROM runs WHERE run = ? AND namespace = ?", (text, namespace)
+        ) or self._store.read(
             "SELECT record FROM runs WHERE namespace = ? AND starts_with(run, ?) ORDER BY starting DESC",
             (namespace, text),
         )

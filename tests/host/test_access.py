@@ -27,7 +27,7 @@ CHECKED = {
     "ADMIN on application or namespace of {level}, or namespace system": (
         "preferences.delete preferences.replace preferences.update"
     ),
-    "ADMIN on application {namespace}/{name}": "applications.delete",
+    "ADMIN on application {namespace}/{name}": "applications.delete applications.delete_version",
     "ADMIN on dataset {namespace}/{name}": (
         "datasets.drop datasets.truncate datasets.upgrade tables.drop"
     ),
@@ -74,7 +74,10 @@ CHECKED = {
         "preferences.resolve_for_pipeline runs.list_by_pipeline runs.list_page "
         "secure-keys.get"
     ),
-    "WRITE on namespace {namespace}": "drafts.delete drafts.restore drafts.save messaging.publish",
+    "WRITE on namespace {namespace}": (
+        "client-documents.delete client-documents.put drafts.delete drafts.restore drafts.save "
+        "messaging.publish"
+    ),
     "WRITE on the entities of {metadata}": "metadata.import_all",
     "WRITE on {entity}": "metadata.add metadata.remove metadata.remove_all",
     "any on {dataset}": (
@@ -90,7 +93,7 @@ CHECKED = {
     ),
     "any on application {namespace}/{pipeline}": "statistics.read_statistics",
     "any on application {namespace}/{name}": (
-        "applications.describe applications.export applications.has_application "
+        "applications.describe applications.export applications.find applications.has_application "
         "applications.list_versions"
     ),
     "any on dataset {namespace}/{name}": "datasets.describe datasets.has_dataset",
@@ -103,6 +106,7 @@ CHECKED = {
     ),
     "any on namespace {namespace}": (
         "artifacts.find_dataset_type artifacts.list_dataset_types artifacts.list_modules "
+        "client-documents.find client-documents.list_documents "
         "dataset-modules.list_modules "
         "jobs.list_jobs artifacts.find_plugin artifacts.get_plugin artifacts.get_plugin_folder "
         "artifacts.list_artifacts artifacts.list_capabilities "
@@ -115,8 +119,8 @@ CHECKED = {
         "templates.get templates.list_templates"
     ),
     "any on namespace {namespace}; shows what is visible": (
-        "applications.list_applications datasets.list_datasets lineage.list_datasets runs.list_runs "
-        "tables.list_tables"
+        "applications.list_applications applications.list_page datasets.list_datasets "
+        "lineage.list_datasets runs.list_runs tables.list_tables"
     ),
     "EXECUTE on namespace of job {id}": "jobs.stop",
     "any on namespace of job {id}": "jobs.get jobs.read_log jobs.wait",

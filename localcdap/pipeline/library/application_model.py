@@ -70,6 +70,18 @@ class ApplicationDetail(Application, rename="camel"):
     """
 
 
+class ApplicationFilter(msgspec.Struct, frozen=True, rename="camel"):
+    """A filter for the applications of a namespace, and their order; by default all, by name."""
+
+    artifact_names: list[str] = []
+    """The application artifacts, such as ``cdap-data-pipeline``; empty for all."""
+    artifact_version: str | None = None
+    name: str = ""
+    """A part of the name, case-insensitive."""
+    is_descending: bool = False
+    """Whether the last name comes first."""
+
+
 class DeployRequest(msgspec.Struct, rename="camel"):
     """A pipeline to deploy."""
 

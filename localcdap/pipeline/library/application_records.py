@@ -13,15 +13,21 @@ from localcdap.api.failures import ArtifactId
 from localcdap.api.pipeline import PipelineSpec
 from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.decoders import decode_json
-from localcdap.pipeline.library.application_model import LATEST, Application, ChangeDetail
+from localcdap.pipeline.library.application_model import (
+    LATEST,
+    Application,
+    ApplicationFilter,
+    ChangeDetail,
+)
 from localcdap.store.store import Transaction
 from localcdap.text import format_available
 
 _COLUMNS: Final = (
     "a.namespace, a.name, a.version, a.number, a.description, a.artifact, a.author, a.change, "
-    "a.created, a.number = (SELECT max(b.number) FROM applications b "
-    "WHERE b.namespace = a.namespace AND b.name = a.name)"
+    "a.created"
 )
+_MOST: Final = 2**31 - 1
+"""A limit that no list reaches."""
 _OF_ALL: Final = "FROM applications a WHERE a.namespace = ?"
 _OF_ONE: Final = f"{_OF_ALL} AND a.name = ?"
 
@@ -50,16 +56,50 @@ def add(tx: Transaction, application: Application, document: str, spec: Pipeline
 def list_versions(tx: Transaction, namespace: str, name: str) -> list[Application]:
     """Return the versions of an application, newest first; none when there is no such application."""
     rows = tx.execute(f"SELECT {_COLUMNS} {_OF_ONE} ORDER BY a.number DESC", (namespace, name))
-    return [_read_application(row) for row in rows]
+    return [_read_application(row, is_latest=not place) for place, row in enumerate(rows)]
 
 
 def list_latest(tx: Transaction, namespace: str) -> list[Application]:
     """Return the latest version of each application, by name."""
+    return list_page(tx, namespace, ApplicationFilter(), None, _MOST)
+
+
+def list_page(
+    tx: Transaction, namespace: str, filter: ApplicationFilter, after: str | None, limit: int
+) -> list[Application]:
+    """Return the latest versions of applications that match a filter, those after the name ``after``."""
+    comparison, order = ("<", "DESC") if filter.is_descending else (">", "ASC")
+    of_names, params = "WHERE namespace = ?", list[Any]([namespace])
+    if after is not None:
+        of_names += f" AND name {comparison} ?"
+        params.append(after)
+    if filter.name:
+        of_names += " AND contains(lower(name), ?)"
+        params.append(filter.name.lower())
+    page = f"ORDER BY name {order} LIMIT {int(limit)}"
+    of_artifacts, asked = _build_artifact_condition(filter)
+    # Without a condition on artifacts, only the applications of the page are looked up.
+    latest = f"SELECT name, max(number) AS number FROM applications {of_names} GROUP BY name"  # noqa: S608
+    latest += "" if asked else f" {page}"
     rows = tx.execute(
-        f"SELECT {_COLUMNS} {_OF_ALL} ORDER BY a.name, a.number",
-        (namespace,),
+        f"SELECT {_COLUMNS} FROM applications a JOIN ({latest}) b "  # noqa: S608
+        f"ON a.name = b.name AND a.number = b.number WHERE a.namespace = ?{of_artifacts} "
+        f"{page.replace('name', 'a.name')}",
+        (*params, namespace, *asked),
     )
-    return [each for each in map(_read_application, rows) if each.change.latest]
+    return [_read_application(row, is_latest=True) for row in rows]
+
+
+def _build_artifact_condition(filter: ApplicationFilter) -> tuple[str, list[Any]]:
+    """Return the SQL of a condition on artifacts, which begins with AND, and its parameters."""
+    where, params = "", list[Any]()
+    if filter.artifact_names:
+        where += " AND list_contains(?::VARCHAR[], json_extract_string(a.artifact, '$.name'))"
+        params.append(filter.artifact_names)
+    if filter.artifact_version:
+        where += " AND json_extract_string(a.artifact, '$.version') = ?"
+        params.append(filter.artifact_version)
+    return where, params
 
 
 def find(tx: Transaction, namespace: str, name: str, version: str | None = None) -> Application:
@@ -123,6 +163,14 @@ def remove(tx: Transaction, namespace: str, name: str) -> None:
     tx.execute("DELETE FROM applications WHERE namespace = ? AND name = ?", (namespace, name))
 
 
+def remove_version(tx: Transaction, application: Application) -> None:
+    """Remove one version; the one before it is the latest then, if it was that."""
+    tx.execute(
+        "DELETE FROM applications WHERE namespace = ? AND name = ? AND number = ?",
+        (application.namespace, application.name, application.number),
+    )
+
+
 def remove_all(tx: Transaction, namespace: str) -> None:
     """Remove the applications of a namespace."""
     tx.execute("DELETE FROM applications WHERE namespace = ?", (namespace,))
@@ -133,8 +181,8 @@ def create_version() -> str:
     return str(uuid.uuid1())
 
 
-def _read_application(row: Sequence[Any]) -> Application:
-    namespace, name, version, number, description, artifact, author, change, created, latest = row
+def _read_application(row: Sequence[Any], *, is_latest: bool) -> Application:
+    namespace, name, version, number, description, artifact, author, change, created = row
     return Application(
         namespace=namespace,
         name=name,
@@ -142,7 +190,7 @@ def _read_application(row: Sequence[Any]) -> Application:
         number=number,
         description=description,
         artifact=decode_json(artifact, type=ArtifactId),
-        change=ChangeDetail(author, change, created, latest),
+        change=ChangeDetail(author, change, created, is_latest),
     )
 
 

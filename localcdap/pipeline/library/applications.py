@@ -29,6 +29,7 @@ from localcdap.pipeline.library.application_model import (
     LATEST,
     Application,
     ApplicationDetail,
+    ApplicationFilter,
     ApplicationPlugin,
     ChangeDetail,
     Deployment,
@@ -163,6 +164,31 @@ class ApplicationService:
             and (name_filter or "").lower() in each.name.lower()
         ]
 
+    @requires(of_namespace())
+    @shows_visible(lambda each: MetadataEntity.of_application(each.name, each.namespace))
+    def list_page(
+        self, namespace: str, filter: ApplicationFilter, after: str | None = None, limit: int = 100
+    ) -> list[Application]:
+        """Return the latest versions of applications that match a filter, by name.
+
+        A page may have fewer than ``limit`` although more follow: those that the caller does not see.
+
+        :param after: the name of the last application of the page before; None for the first page.
+        """
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            return records.list_page(tx, namespace, filter, after, limit)
+
+    @requires(of_application())
+    def find(self, namespace: str, name: str, version: str | None = None) -> Application:
+        """Return a version of an application, as :meth:`describe`, without its configuration.
+
+        :raises NotFoundError: when there is none; the message lists the versions.
+        """
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            return records.find(tx, namespace, name, version)
+
     def list_specs_with(self, namespace: str, texts: Collection[str]) -> dict[str, PipelineSpec]:
         """Return the specifications of latest versions in which any of some texts occurs, by application.
 
@@ -243,16 +269,37 @@ class ApplicationService:
         active = self._active_runs(namespace, name)
         with self._store.transaction() as tx:
             found = records.find(tx, namespace, name)
-            if active:
-                raise ConflictError(
-                    f"Application '{name}' is running: {', '.join(active)}.",
-                    "Wait until that has ended, or stop it: localcdap stop RUN",
-                )
-            records.remove(tx, namespace, name)
-            self._datasets.forget(tx, namespace, name)
-            for entity in list_entities(found):
-                self._topics.publish_entity_event(tx, EntityDeleted, entity)
+            _refuse_active(name, active)
+            self._remove(tx, found)
         return found
+
+    @requires(of_application(), Permission.ADMIN)
+    def delete_version(self, namespace: str, name: str, version: str | None = None) -> Application:
+        """Delete one version of an application, by default the latest, and return it.
+
+        With its last version the application is deleted.
+
+        :raises NotFoundError: when there is none.
+        :raises ConflictError: when the application has active runs.
+        """
+        self._namespaces.require(namespace)
+        active = self._active_runs(namespace, name)
+        with self._store.transaction() as tx:
+            found = records.find(tx, namespace, name, version)
+            _refuse_active(name, active)
+            if len(records.list_versions(tx, namespace, name)) == 1:
+                self._remove(tx, found)
+                return found
+            records.remove_version(tx, found)
+            for entity in list_entities(found):
+                self._topics.publish_entity_event(tx, EntityUpdated, entity)
+        return found
+
+    def _remove(self, tx: Transaction, application: Application) -> None:
+        records.remove(tx, application.namespace, application.name)
+        self._datasets.forget(tx, application.namespace, application.name)
+        for entity in list_entities(application):
+            self._topics.publish_entity_event(tx, EntityDeleted, entity)
 
     def _store_version(
         self,
@@ -294,6 +341,14 @@ class _DeployedPipeline(NamedTuple):
     text: str
     spec: PipelineSpec
     datasets: list[StageDataset]
+
+
+def _refuse_active(name: str, active: Sequence[str]) -> None:
+    if active:
+        raise ConflictError(
+            f"Application '{name}' is running: {', '.join(active)}.",
+            "Wait until that has ended, or stop it: localcdap stop RUN",
+        )
 
 
 def _require_parent(

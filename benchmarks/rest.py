@@ -1,0 +1,150 @@
+"""The REST server with many pipelines and runs: answers for ten clients, and the list of all pipelines."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.measure import Row, within
+
+PIPELINES: Final = 5_000
+RUNS: Final = 100_000
+CLIENTS: Final = 10
+REQUESTS: Final = 200
+"""The requests of each client and round."""
+_PAUSE_S: Final = 0.05
+"""Seconds between the answer and the next request of a client."""
+_NS: Final = "/v3/namespaces/default"
+_PROGRAM: Final = "workflows/DataPipelineWorkflow"
+_COPY_PIPELINES: Final = """
+    INSERT INTO applications SELECT a.* REPLACE ('pipeline' || i AS name)
+    FROM applications a, range(1, ?) t(i) WHERE a.name = 'pipeline0'
+"""
+_COPY_RUNS: Final = """
+    INSERT INTO runs SELECT r.* REPLACE (
+        lpad(lower(to_hex(i)), 8, '0') || '-aaaa-11f0-8123-0242ac120002' AS run,
+        'pipeline' || i % ? AS pipeline,
+        starting - i * 60000 AS starting, finish - i * 60000 AS finish,
+        replace(replace(record, r.run, lpad(lower(to_hex(i)), 8, '0') || '-aaaa-11f0-8123-0242ac120002'),
+            'pipeline0', 'pipeline' || i % ?) AS record)
+    FROM runs r, range(1, ? + 1) t(i) WHERE r.run = ?
+"""
+
+
+def rest(folder: Path, rounds: int) -> Iterator[Row]:
+    """Latencies of the server in a process of its own, as its clients see them."""
+    # A home of its own: the host of the last time may still wait for clients.
+    home = Path(tempfile.mkdtemp(prefix="rest-", dir=folder))
+    (home / "localcdap.toml").write_text("host.idle_seconds = 1\n")
+    _fill(home)
+    command = [sys.executable, "-m", "localcdap.cli", "server"]
+    options = ["--home", str(home), "--json"]
+    started = subprocess.run(
+        [*command, "start", "--port", "0", "--open", *options], capture_output=True, check=True
+    )
+    try:
+        host = json.loads(started.stdout)["address"].removeprefix("http://")
+        _ask(host, _list_paths(0), 5)
+        times = sorted(each for number in range(rounds) for each in _measure_clients(host, number))
+        name = f"GET, {CLIENTS} clients, {PIPELINES:,} pipelines, {RUNS:,} runs, p99"
+        yield within(name, times[int(len(times) * 0.99)], 0.02, "median", statistics.median(times))
+        firsts, wholes = zip(*(_measure_list(host) for _ in range(rounds + 1)), strict=True)
+        name = f"list of {PIPELINES:,} pipelines"
+        yield within(f"{name}, first byte", statistics.median(firsts[1:]), 0.05)
+        yield within(f"{name}, whole", statistics.median(wholes[1:]), 0.5)
+    finally:
+        subprocess.run([*command, "stop", *options], capture_output=True, check=True)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _fill(home: Path) -> None:
+    """Make an instance with copies of one pipeline and one run."""
+    from localcdap.home import Home
+    from localcdap.host import open_in_process
+    from localcdap.pipeline.library.application_model import DeployRequest
+    from tests.runs.stored_runs import write_run
+
+    file = Path(__file__).parent.parent / "tests/server/rest/pipeline.json"
+    with open_in_process(Home(home)) as cdap:
+        made = cdap.applications.deploy(DeployRequest(file.read_text(), name="pipeline0"))
+        assert made.application is not None
+        run = write_run(cdap, "pipeline0").run
+        with cdap.runs._store.transaction() as tx:
+            tx.execute(_COPY_PIPELINES, (PIPELINES,))
+            tx.execute(_COPY_RUNS, (PIPELINES, PIPELINES, RUNS, run))
+
+
+def _list_paths(client: int) -> Sequence[str]:
+    """Return what one client asks for: mostly one entity, sometimes a page."""
+    paths = []
+    for number in range(REQUESTS):
+        run = (client * REQUESTS + number) * 37 % RUNS + 1
+        app = f"{_NS}/apps/pipeline{run % PIPELINES}"
+        paths.append(
+            (
+                f"{app}/{_PROGRAM}/runs/{run:08x}-aaaa-11f0-8123-0242ac120002",
+                app,
+                f"{app}/{_PROGRAM}/runs?limit=100",
+                f"{app}/{_PROGRAM}/status",
+                f"{_NS}/apps?pageSize=100&pageToken=pipeline{run % PIPELINES}.1",
+            )[number % 5]
+        )
+    return paths
+
+
+def _measure_clients(host: str, number: int) -> list[float]:
+    """Return the seconds of each request of all clients, which ask at the same time."""
+    times: list[float] = []
+    threads = [
+        threading.Thread(
+            target=lambda at=at: times.extend(_ask(host, _list_paths(number * CLIENTS + at)))
+        )
+        for at in range(CLIENTS)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    return times
+
+
+def _ask(host: str, paths: Sequence[str], most: int = REQUESTS) -> list[float]:
+    times = []
+    connection = http.client.HTTPConnection(host)
+    for path in paths[:most]:
+        time.sleep(_PAUSE_S)
+        start = time.perf_counter()
+        connection.request("GET", path)
+        response = connection.getresponse()
+        body: Any = response.read()
+        times.append(time.perf_counter() - start)
+        if response.status != 200:
+            raise RuntimeError(f"{path}: {response.status} {body[:200]}")
+    connection.close()
+    return times
+
+
+def _measure_list(host: str) -> tuple[float, float]:
+    """Return the seconds until the first byte of the list, and until its end."""
+    connection = http.client.HTTPConnection(host)
+    start = time.perf_counter()
+    connection.request("GET", f"{_NS}/apps")
+    response = connection.getresponse()
+    first = response.read(1)
+    began = time.perf_counter() - start
+    listed = json.loads(first + response.read())
+    took = time.perf_counter() - start
+    connection.close()
+    if len(listed) != PIPELINES:
+        raise RuntimeError(f"{len(listed)} pipelines were listed")
+    return began, took
