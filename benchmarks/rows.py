@@ -18,7 +18,7 @@ from benchmarks.metadata import metadata
 from benchmarks.recipes import checked_seconds
 from benchmarks.reports import reports
 from benchmarks.rest import rest
-from benchmarks.sessions import open_session, trial_records
+from benchmarks.sessions import open_session, make_purchases
 from benchmarks.structured import structured
 from benchmarks.studio import studio
 from benchmarks.workspaces import workspaces
@@ -105,7 +105,7 @@ def demo(folder: Path, rounds: int) -> Iterator[Row]:
     with open_session(folder / "home") as session:
         run = session.run(installed, arguments, remove(data_folder / "out"))
         preview = session.preview(installed, arguments)
-        trial = session.try_stage(installed, arguments, "Amount", trial_records(100))
+        trial = session.try_stage(installed, arguments, "Amount", make_purchases(100))
         run_s, script_s, preview_s, shown_s, trial_s = alternate(
             [run, script, preview, shown, trial], rounds, warm_ups=_SESSION_WARM_UPS
         )

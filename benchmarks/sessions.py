@@ -87,7 +87,7 @@ def open_session(home: Path) -> Iterator[Session]:
         yield Session(cdap)
 
 
-def trial_records(count: int) -> list[dict[str, Any]]:
+def make_purchases(count: int) -> list[dict[str, Any]]:
     """Purchases as they reach the stage 'Amount' of the demo."""
     return [
         {"customer": f"c{n}", "product": "pen", "quantity": n, "price": 1.5} for n in range(count)
