@@ -18,7 +18,7 @@ from benchmarks.metadata import metadata
 from benchmarks.recipes import checked_seconds
 from benchmarks.reports import reports
 from benchmarks.rest import rest
-from benchmarks.sessions import open_session, make_purchases
+from benchmarks.sessions import make_purchases, open_session
 from benchmarks.structured import structured
 from benchmarks.studio import studio
 from benchmarks.workspaces import workspaces
