@@ -234,6 +234,15 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("batchsink", "KVTable"): Sample(
         {"name": "t", "key.field": "raw", "value.field": "name"}, {"in": (WIDE, RECORDS[:1])}
     ),
+    ("batchsink", "Cube"): Sample(
+        {
+            "name": "c",
+            "dataset.cube.aggregations": "by:name,flag",
+            "cubeFact.timestamp.field": "at",
+            "cubeFact.measurements": "price:GAUGE;big:COUNTER",
+        },
+        {"in": (WIDE, RECORDS[:1])},
+    ),
     ("batchsink", "Trash"): Sample({"referenceName": "r"}, ON_WIDE),
     ("batchsink", "FailPipeline"): Sample({"referenceName": "r"}, {"in": (WIDE, [])}),
     ("transform", "Placeholder"): Sample({"schema": ONE_TEXT}, ON_WIDE),
