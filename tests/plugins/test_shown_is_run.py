@@ -256,6 +256,10 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("transform", "ScriptFilter"): Sample(
         {"script": "function shouldFilter(input, context) { return input.id > 7; }"}, ON_WIDE
     ),
+    ("transform", "Validator"): Sample(
+        {"validators": "core", "validationScript": "function isValid() { return {isValid: true}; }"},
+        ON_WIDE,
+    ),
     ("transform", "PythonEvaluator"): Sample(
         {"script": "def transform(record, emitter, context):\n    emitter.emit(record)"}, ON_WIDE
     ),
