@@ -88,9 +88,10 @@ ON_WIDE = {"in": (WIDE, RECORDS)}
 NEEDS_A_SERVER = {
     (type, name)
     for type in ("batchsource", "batchsink")
-    for name in ("Mysql", "Postgres", "CloudSQLMySQL", "CloudSQLPostgreSQL")
+    for name in ("Mysql", "Postgres", "CloudSQLMySQL", "CloudSQLPostgreSQL", "SqlServer", "Oracle")
 }
-"""They differ from Database by their URL alone; database/test_real_servers.py runs them at real servers."""
+"""They differ from Database by their URL alone; database/test_real_servers.py runs those of MySQL and
+PostgreSQL at real servers."""
 
 
 class Sample(msgspec.Struct):
@@ -257,7 +258,10 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         {"script": "function shouldFilter(input, context) { return input.id > 7; }"}, ON_WIDE
     ),
     ("transform", "Validator"): Sample(
-        {"validators": "core", "validationScript": "function isValid() { return {isValid: true}; }"},
+        {
+            "validators": "core",
+            "validationScript": "function isValid() { return {isValid: true}; }",
+        },
         ON_WIDE,
     ),
     ("transform", "PythonEvaluator"): Sample(
@@ -331,6 +335,10 @@ SAMPLES: dict[tuple[str, str], Sample] = {
             "aggregates": "n:count(*),ids:sum(id),mean:avg(price),all:collectList(name),"
             "most:max(amount),different:countDistinct(name)",
         },
+        ON_WIDE,
+    ),
+    ("batchaggregator", "Sampling"): Sample(
+        {"samplingType": "Systematic", "sampleSize": "2", "totalRecords": "2", "random": "1"},
         ON_WIDE,
     ),
     ("batchaggregator", "Distinct"): Sample({"fields": "flag,name"}, ON_WIDE),

@@ -46,15 +46,10 @@ class DatabaseAction(DatabaseActionBase):
         """Any database."""
 
 
-@plugin(
-    name="DatabaseQuery",
-    description="Executes an SQL statement in a database when the run has ended.",
-)
-class DatabaseQuery(PostAction):
-    class Config(StatementConfig, DatabaseConfig, PostActionConfig):
-        """Any database."""
+class DatabasePostActionBase(PostAction):
+    """The base of post actions that execute a statement."""
 
-    config: Config
+    config: StatementConfig
 
     def configure(self, stage: StageConfigurer) -> None:
         self.config.check(stage)
@@ -64,3 +59,12 @@ class DatabaseQuery(PostAction):
 
     def run(self, context: PostActionContext) -> None:
         execute_statement(context, self.config, self.config.query)
+
+
+@plugin(
+    name="DatabaseQuery",
+    description="Executes an SQL statement in a database when the run has ended.",
+)
+class DatabaseQuery(DatabasePostActionBase):
+    class Config(StatementConfig, DatabaseConfig, PostActionConfig):
+        """Any database."""

@@ -43,7 +43,7 @@ _CHECKING: Final = """
 
 @plugin(
     name="Validator",
-    description="Runs a JavaScript function on each record, and makes those that are not valid error records.",
+    description="Runs a JavaScript function on each record; those that are not valid become error records.",
 )
 class Validator(ScriptTransform):
     """Properties and failures are those of CDAP's plugin (hydrator-plugins before 2.3,
