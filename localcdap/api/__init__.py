@@ -79,6 +79,7 @@ from localcdap.api.schema import Field, LogicalType, Schema, Type
 from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
+    FinishContext,
     PortEmitter,
     PrepareContext,
     Record,
@@ -126,6 +127,7 @@ __all__ = [
     "FieldReadOperation",
     "FieldTransformOperation",
     "FieldWriteOperation",
+    "FinishContext",
     "InvalidFieldError",
     "InvalidStageError",
     "LineageRecorder",

@@ -18,6 +18,7 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
+    FinishContext,
     PortEmitter,
     PrepareContext,
     Record,
@@ -76,6 +77,18 @@ class Plugin:
         It runs in the run's own process, for all types of plugins. The methods of DataFrame grain, and those
         of actions, are called on the same object; record and batch grain work on other objects, in Spark's
         workers. By default nothing is done.
+        """
+
+    def finish_run(self, succeeded: bool, context: FinishContext) -> None:
+        """Finish a run: called once for each data stage that has prepared it (CDAP ``onRunFinish``).
+
+        It runs in the run's own process, on the object of :meth:`prepare_run` and of the methods of DataFrame
+        grain. After a success the output of all sinks is committed; what must follow the output, such as
+        the position up to which a source has read, is stored here. An exception is logged, and does not
+        change the result of the run. After a crash of the process it is not called, even if the output was
+        committed. Previews never call it. By default nothing is done.
+
+        :param succeeded: whether the output is committed.
         """
 
     def record_lineage(self, lineage: LineageRecorder) -> None:

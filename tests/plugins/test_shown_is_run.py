@@ -88,10 +88,13 @@ ON_WIDE = {"in": (WIDE, RECORDS)}
 NEEDS_A_SERVER = {
     (type, name)
     for type in ("batchsource", "batchsink")
-    for name in ("Mysql", "Postgres", "CloudSQLMySQL", "CloudSQLPostgreSQL", "SqlServer", "Oracle")
+    for name in (
+        *("Mysql", "Postgres", "CloudSQLMySQL", "CloudSQLPostgreSQL", "SqlServer", "Oracle"),
+        "Kafka",
+    )
 }
-"""They differ from Database by their URL alone; database/test_real_servers.py runs those of MySQL and
-PostgreSQL at real servers."""
+"""Those of databases differ from Database by their URL alone; database/test_real_servers.py runs those of
+MySQL and PostgreSQL at real servers. kafka/test_kafka_batch.py runs Kafka."""
 
 
 class Sample(msgspec.Struct):

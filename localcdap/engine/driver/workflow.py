@@ -37,6 +37,7 @@ from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.expectations import explain_failures
 from localcdap.engine.plan.phases import PhaseRoute, Step, list_actions_before
 from localcdap.engine.plan.planner import plan_flow
+from localcdap.engine.plan.preparation import finish_stages
 from localcdap.engine.plan.record_counter import RecordCounter
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
 from localcdap.engine.plan.schema_checks import SchemaCheck
@@ -162,6 +163,10 @@ class Workflow:
         :raises StageError: when one fails.
         """
         self._run_steps(ending=True)
+
+    def finish_stages(self) -> None:
+        """Have the plugins of data stages finish a run whose output is not committed."""
+        finish_stages(self._run, succeeded=False)
 
     def run_post_actions(self, *, succeeded: bool) -> None:
         """Run the post actions, in order; a failure is logged and changes nothing."""
@@ -354,7 +359,7 @@ class Workflow:
         if not step.before:
             return True
         has_source = any(self._route.types[name] == SOURCE for name in step.stages)
-        if has_source or self._resolved.prepares_runs(step.stages):
+        if has_source or self._resolved.keeps_plugins(step.stages):
             return False
         return all(
             e in given for e in self._route.list_entries(step.stages, self._route.connections)

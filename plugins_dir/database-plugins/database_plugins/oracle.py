@@ -15,8 +15,8 @@ _NORMAL = "normal"
 
 
 class OracleConfig(ServerConfig):
-    """An Oracle server; properties as CDAP's (database-plugins, ``io/cdap/plugin/oracle/OracleConstants.java``,
-    ``OracleConnectorConfig.java``).
+    """An Oracle server; properties as CDAP's (database-plugins,
+    ``io/cdap/plugin/oracle/OracleConstants.java``, ``OracleConnectorConfig.java``).
     """
 
     _port = 1521

@@ -20,7 +20,8 @@ def _driver_field(description: str, name: str) -> Any:
 
 
 class SqlServerConfig(ServerConfig):
-    """A SQL Server; properties as CDAP's (database-plugins, ``io/cdap/plugin/mssql/SqlServerConstants.java``).
+    """A SQL Server; properties as CDAP's (database-plugins,
+    ``io/cdap/plugin/mssql/SqlServerConstants.java``).
 
     The driver gets the authentication as ``authentication``, the name that it knows; the original writes
     ``authenticationType``.

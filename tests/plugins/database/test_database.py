@@ -335,7 +335,8 @@ def test_arguments_come_from_the_one_row_that_matches(database: Database):
     table = (
         "CREATE TABLE settings (feed VARCHAR(9), day INT, path VARCHAR(9), size INT, absent INT)"
     )
-    insert = "INSERT INTO settings VALUES ('news', 1, 'in.csv', 7, NULL), ('news', 2, '', 0, 0), ('x', 3, '', 0, 0)"
+    rows = "('news', 1, 'in.csv', 7, NULL), ('news', 2, '', 0, 0), ('x', 3, '', 0, 0)"
+    insert = f"INSERT INTO settings VALUES {rows}"
     assert database.execute(table).error is None
     assert database.execute(insert).error is None
     setter = database.plugin("action", "DatabaseArgumentSetter", **ARGUMENTS)

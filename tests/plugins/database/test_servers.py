@@ -8,7 +8,6 @@ from database_plugins.jdbc import JdbcConfig
 from database_plugins.mysql import CloudSqlMysqlConfig, MysqlConfig
 from database_plugins.oracle import OracleConfig, OracleTableConfig
 from database_plugins.postgresql import CloudSqlPostgresConfig, PostgresConfig
-
 from database_plugins.sql_server import SqlServerConfig, SqlServerStatementConfig
 
 from localcdap.api.failures import FailureCollector

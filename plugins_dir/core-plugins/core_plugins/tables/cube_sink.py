@@ -81,8 +81,8 @@ class CubeSink(BatchSink):
             name=RESOLUTIONS,
         )
         aggregations: str | None = field(
-            "Groups of dimensions, each with a name: 'byUser:user;byPlace:country,city'. A dimension is a field "
-            "of a simple type.",
+            "Groups of dimensions, each with a name: 'byUser:user;byPlace:country,city'. A dimension is a "
+            "field of a simple type.",
             default=None,
             name=_AGGREGATIONS,
             form="{name}:{dimensions}",
@@ -100,8 +100,8 @@ class CubeSink(BatchSink):
             form="{input-field}",
         )
         time_format: str | None = field(
-            "Pattern of the time, as of Java's SimpleDateFormat, such as 'MM/dd/yyyy HH:mm:ss'; by default it "
-            "is in milliseconds since 1970.",
+            "Pattern of the time, as of Java's SimpleDateFormat, such as 'MM/dd/yyyy HH:mm:ss'; by default "
+            "it is in milliseconds since 1970.",
             default=None,
             name=_TIME_FORMAT,
         )
