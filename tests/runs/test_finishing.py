@@ -98,6 +98,7 @@ def test_stages_finish_after_the_commit_and_after_a_failure(instance: TemporaryI
     assert preview.status == "COMPLETED"
     assert not notes.exists()
 
+    (instance.home.path / "out").rename(instance.home.path / "old")
     failed = instance.run(pipeline(instance, "Fail"))
     assert (failed.status, failed.error.stage) == ("FAILED", "fail")
-    assert sorted(notes.read_text().splitlines()) == ["fail False", "read Ends False 3 True"]
+    assert sorted(notes.read_text().splitlines()) == ["fail False", "read Ends False 3 False"]
