@@ -79,6 +79,7 @@ TEXT = Schema.record("text", [("body", Schema.STRING)])
 TWO = json.dumps(
     Schema.record("two", [("a", Schema.STRING), ("b", Schema.INT.as_nullable)]).to_json()
 )
+ONE_NULLABLE = json.dumps(Schema.record("one", [("a", Schema.STRING.as_nullable)]).to_json())
 ONE_TEXT = json.dumps(TEXT.to_json())
 ONE_BYTES = json.dumps(Schema.record("text", [("body", Schema.BYTES)]).to_json())
 LONG_AGO_S = 1_421_786_520
@@ -134,6 +135,14 @@ def two_rows() -> Any:
     return pa.table({"a": ["x", "y"], "b": pa.array([1, None], pa.int32())})
 
 
+def two_documents() -> Any:
+    import pyarrow as pa
+
+    return pa.table({"key": ["x", "y"], "value": ['{"a": "x", "b": 1}', '{"a": "y"}']})
+
+
+DOCUMENT = Schema.record("document", [("key", Schema.STRING), ("value", Schema.STRING)])
+COLLECTIONS = ("firestore.c",)
 PARTITIONS = {"Avro": avro_file, "Parquet": parquet_file, "Orc": orc_file}
 
 
@@ -175,6 +184,9 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("batchsink", "GCSText"): Sample(
         {"bucket": "bucket", "path": "texts", "type": "Json"}, ON_WIDE
     ),
+    ("batchsink", "Firestore"): Sample(
+        {"referenceName": "r", "collection": "c"}, text("a document")
+    ),
     ("batchsink", "GCS"): Sample({"path": "gs://bucket/out", "format": "json"}, ON_WIDE),
     ("batchsink", "S3"): Sample(
         {"referenceName": "r", "path": "s3a://bucket/out", "format": "parquet"}, ON_WIDE
@@ -208,6 +220,13 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     },
     ("batchsource", "Table"): Sample({"name": "t", "schema": TWO}),
     ("batchsource", "KVTable"): Sample({"name": "t"}),
+    ("batchsource", "Firestore"): Sample(
+        {
+            "referenceName": "r",
+            "collection": "c",
+            "schema": ONE_NULLABLE,
+        }
+    ),
     ("batchsource", "Database"): Sample(
         DATABASE
         | {
@@ -376,7 +395,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
 
 
 class OneTable:
-    """A table of two rows."""
+    """A table of two rows; a collection of Firestore, of two documents."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "rows.parquet"
@@ -384,12 +403,11 @@ class OneTable:
     def export(self, namespace: str, name: str) -> TableFiles:
         import pyarrow.parquet as pq
 
-        schema = Schema.parse_record(TWO)
-        pq.write_table(two_rows(), self._file)
-        return TableFiles(schema, [str(self._file)])
+        pq.write_table(two_documents() if name in COLLECTIONS else two_rows(), self._file)
+        return TableFiles(self.find(namespace, name).schema, [str(self._file)])
 
     def find(self, namespace: str, name: str) -> TableShape:
-        return TableShape(Schema.parse_record(TWO))
+        return TableShape(DOCUMENT if name in COLLECTIONS else Schema.parse_record(TWO))
 
 
 def list_shipped_plugins() -> dict[tuple[str, str], Path]:

@@ -90,7 +90,9 @@ class DatabaseArgumentSetter(Action):
 
         def read() -> list[Row]:
             df = make_reader(context, options).load()
-            return df.select([df[each].cast("string") for each in df.columns]).limit(2).collect()
+            texts = df.select([df[each].cast("string") for each in df.columns])
+            rows: list[Row] = texts.limit(2).collect()
+            return rows
 
         rows = call_database(context, options["url"], read)
         if not rows:

@@ -46,10 +46,14 @@ class DatabaseAction(DatabaseActionBase):
         """Any database."""
 
 
+class PostStatementConfig(StatementConfig, PostActionConfig):
+    """The properties of post actions that execute a statement."""
+
+
 class DatabasePostActionBase(PostAction):
     """The base of post actions that execute a statement."""
 
-    config: StatementConfig
+    config: PostStatementConfig
 
     def configure(self, stage: StageConfigurer) -> None:
         self.config.check(stage)
@@ -66,5 +70,5 @@ class DatabasePostActionBase(PostAction):
     description="Executes an SQL statement in a database when the run has ended.",
 )
 class DatabaseQuery(DatabasePostActionBase):
-    class Config(StatementConfig, DatabaseConfig, PostActionConfig):
+    class Config(PostStatementConfig, DatabaseConfig):
         """Any database."""

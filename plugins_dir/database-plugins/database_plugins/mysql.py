@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcdap.api import PostActionConfig, field, plugin
+from localcdap.api import field, plugin
 
 from .connection_arguments import UTC_SESSION, parse_arguments
-from .database_actions import DatabaseActionBase, DatabasePostActionBase, StatementConfig
+from .database_actions import (
+    DatabaseActionBase,
+    DatabasePostActionBase,
+    PostStatementConfig,
+    StatementConfig,
+)
 from .database_sink import DatabaseSinkBase, DatabaseSinkConfig
 from .database_source import DatabaseSourceBase, DatabaseSourceConfig
 from .servers import CloudSqlConfig, ServerConfig
@@ -108,7 +113,7 @@ class MysqlAction(DatabaseActionBase):
 
 @plugin(name="Mysql", description="Executes an SQL statement in MySQL when the run has ended.")
 class MysqlPostAction(DatabasePostActionBase):
-    class Config(StatementConfig, MysqlConfig, PostActionConfig):
+    class Config(PostStatementConfig, MysqlConfig):
         """MySQL."""
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from localcdap.api import PostActionConfig, StageConfigurer, field, plugin
+from localcdap.api import StageConfigurer, field, plugin
 
-from .database_actions import DatabaseActionBase, DatabasePostActionBase, StatementConfig
+from .database_actions import (
+    DatabaseActionBase,
+    DatabasePostActionBase,
+    PostStatementConfig,
+    StatementConfig,
+)
 from .database_sink import DatabaseSinkBase, DatabaseSinkConfig
 from .database_source import DatabaseSourceBase, DatabaseSourceConfig
 from .jdbc import to_isolation_level
@@ -105,5 +110,5 @@ class OracleAction(DatabaseActionBase):
     description="Executes an SQL statement in Oracle Database when the run has ended.",
 )
 class OraclePostAction(DatabasePostActionBase):
-    class Config(StatementConfig, OracleConfig, PostActionConfig):
+    class Config(PostStatementConfig, OracleConfig):
         """Oracle."""

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 
-from localcdap.api import PostActionConfig, plugin
+from localcdap.api import plugin
 
-from .database_actions import DatabaseActionBase, DatabasePostActionBase, StatementConfig
+from .database_actions import (
+    DatabaseActionBase,
+    DatabasePostActionBase,
+    PostStatementConfig,
+    StatementConfig,
+)
 from .database_sink import DatabaseSinkBase, DatabaseSinkConfig
 from .database_source import DatabaseSourceBase, DatabaseSourceConfig
 from .servers import CloudSqlConfig, ServerConfig
@@ -61,7 +66,7 @@ class PostgresAction(DatabaseActionBase):
     name="Postgres", description="Executes an SQL statement in PostgreSQL when the run has ended."
 )
 class PostgresPostAction(DatabasePostActionBase):
-    class Config(StatementConfig, PostgresConfig, PostActionConfig):
+    class Config(PostStatementConfig, PostgresConfig):
         """PostgreSQL."""
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcdap.api import PostActionConfig, field, plugin
+from localcdap.api import field, plugin
 
-from .database_actions import DatabaseActionBase, DatabasePostActionBase, StatementConfig
+from .database_actions import (
+    DatabaseActionBase,
+    DatabasePostActionBase,
+    PostStatementConfig,
+    StatementConfig,
+)
 from .database_sink import DatabaseSinkBase, DatabaseSinkConfig
 from .database_source import DatabaseSourceBase, DatabaseSourceConfig
 from .servers import ServerConfig
@@ -137,5 +142,5 @@ class SqlServerAction(DatabaseActionBase):
     description="Executes an SQL statement in SQL Server when the run has ended.",
 )
 class SqlServerPostAction(DatabasePostActionBase):
-    class Config(SqlServerStatementConfig, PostActionConfig):
+    class Config(PostStatementConfig, SqlServerStatementConfig):
         """SQL Server."""
