@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from localcdap.api import ActionContext
+from localcdap.api import ActionContext, StageError
 
 if TYPE_CHECKING:
     from asyncssh import SSHClientConnection
@@ -45,14 +45,30 @@ def run_session(
     target: SshTarget,
     work: Callable[[SSHClientConnection], Awaitable[_Result]],
 ) -> _Result:
+    """Call :func:`open_session` in an action.
+
+    :raises StageError: as it does, with the stage.
+    """
+    try:
+        return open_session(target, work)
+    except StageError as error:
+        if error.stage is not None:
+            raise
+        raise context.fail(error.message, error.corrective_action) from None
+
+
+def open_session(
+    target: SshTarget, work: Callable[[SSHClientConnection], Awaitable[_Result]]
+) -> _Result:
     """Connect, do some work, and disconnect.
 
-    :raises StageError: when the library is missing, the server refuses or goes away, or the work fails.
+    :raises StageError: (without a stage) when the library is missing, the server refuses or goes away, or the
+        work fails.
     """
     try:
         import asyncssh
     except ImportError:
-        raise context.fail("the library asyncssh is missing.", _INSTALL) from None
+        raise StageError("The library asyncssh is missing.", _INSTALL) from None
 
     async def run() -> _Result:
         async with _connect(target) as connection:
@@ -61,23 +77,23 @@ def run_session(
     try:
         return asyncio.run(run())
     except (asyncssh.PermissionDenied, asyncssh.HostKeyNotVerifiable) as error:
-        raise context.fail(
+        raise StageError(
             f"{target.name} refuses the login: {error.reason}",
             "Correct the user, and the password or the key; or add the server to known_hosts.",
         ) from None
     except asyncssh.KeyImportError as error:
-        raise context.fail(f"the private key cannot be used: {error}", "Correct it.") from None
+        raise StageError(f"The private key cannot be used: {error}", "Correct it.") from None
     except (asyncssh.ConnectionLost, asyncssh.DisconnectError) as error:
-        raise context.fail(f"the connection to {target.name} is lost: {error.reason}") from None
+        raise StageError(f"The connection to {target.name} is lost: {error.reason}") from None
     except asyncssh.SFTPError as error:
-        raise context.fail(f"{target.name} answers: {error.reason}", "Check the path.") from None
+        raise StageError(f"{target.name} answers: {error.reason}", "Check the path.") from None
     except TimeoutError:
-        raise context.fail(
+        raise StageError(
             f"{target.name} has not answered for {CONNECT_S:g} seconds.",
             "Correct the host and the port.",
         ) from None
     except OSError as error:
-        raise context.fail(
+        raise StageError(
             f"{target.name} cannot be reached, or a file cannot be used: {error}",
             "Correct the host, the port or the path.",
         ) from None

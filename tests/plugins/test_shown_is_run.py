@@ -92,10 +92,11 @@ NEEDS_A_SERVER = {
     for name in (
         *("Mysql", "Postgres", "CloudSQLMySQL", "CloudSQLPostgreSQL", "SqlServer", "Oracle"),
         "Kafka",
+        "FTP",
     )
-}
+} - {("batchsink", "FTP")}
 """Those of databases differ from Database by their URL alone; database/test_real_servers.py runs those of
-MySQL and PostgreSQL at real servers. kafka/test_kafka_batch.py runs Kafka."""
+MySQL and PostgreSQL at real servers. kafka/test_kafka_batch.py runs Kafka, and ftp/test_ftp_source.py FTP."""
 
 
 class Sample(msgspec.Struct):

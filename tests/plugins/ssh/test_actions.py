@@ -127,7 +127,7 @@ def test_a_login_that_is_refused_says_so(server: RunningServer, tmp_path: Path):
     other = asyncssh.generate_private_key("ssh-ed25519").export_private_key().decode()
     with pytest.raises(StageError, match="refuses the login"):
         run_command(server, privateKey=other)
-    with pytest.raises(StageError, match="the private key cannot be used"):
+    with pytest.raises(StageError, match="The private key cannot be used"):
         run_command(server, privateKey="garbage")
     with pytest.raises(StageError, match="refuses the login"):
         act(SftpCopy, server, tmp_path, **common, sshProperties="StrictHostKeyChecking:yes")
