@@ -21,12 +21,10 @@ import pytest
 
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
-from localcdap.api.tables import TableShape
 from localcdap.artifacts.directories.artifact_paths import find_system_artifacts
 from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.loading import load_artifact
 from localcdap.engine.local.launch import find_spark_home
-from localcdap.engine.messages.host import TableFiles
 from localcdap.runs.debug.model import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
@@ -34,6 +32,7 @@ from tests.plugins.core.workbooks import write_workbook
 from tests.plugins.database.support import DATABASE
 from tests.plugins.hub.properties import DATES, HUB_PROPERTIES
 from tests.plugins.pdf.documents import write_pdf
+from tests.plugins.sample_tables import PARTITIONS, TWO, OneTable, avro_file, parquet_file
 from tests.plugins.spark_models.properties import NEEDS_A_MODEL, PAIRS, TEXT_PROPERTIES, WORDS
 
 if TYPE_CHECKING:
@@ -76,9 +75,6 @@ RECORDS: list[dict[str, Any]] = [
     {"id": 2, "price": 2.5, "flag": False, "either": 7},
 ]
 TEXT = Schema.record("text", [("body", Schema.STRING)])
-TWO = json.dumps(
-    Schema.record("two", [("a", Schema.STRING), ("b", Schema.INT.as_nullable)]).to_json()
-)
 ONE_NULLABLE = json.dumps(Schema.record("one", [("a", Schema.STRING.as_nullable)]).to_json())
 ONE_TEXT = json.dumps(TEXT.to_json())
 ONE_BYTES = json.dumps(Schema.record("text", [("body", Schema.BYTES)]).to_json())
@@ -109,42 +105,6 @@ class Sample(msgspec.Struct):
     partition: Callable[[Path], object] | None = None
     """Writes a file of the latest partition of file set 't'."""
     arguments: dict[str, str] = {}
-
-
-def avro_file(path: Path) -> None:
-    import fastavro
-
-    with path.open("wb") as file:
-        fastavro.writer(file, json.loads(TWO), [{"a": "x", "b": 1}])
-
-
-def parquet_file(path: Path) -> None:
-    import pyarrow.parquet as pq
-
-    pq.write_table(two_rows(), path)
-
-
-def orc_file(path: Path) -> None:
-    from pyarrow import orc
-
-    orc.write_table(two_rows(), str(path))
-
-
-def two_rows() -> Any:
-    import pyarrow as pa
-
-    return pa.table({"a": ["x", "y"], "b": pa.array([1, None], pa.int32())})
-
-
-def two_documents() -> Any:
-    import pyarrow as pa
-
-    return pa.table({"key": ["x", "y"], "value": ['{"a": "x", "b": 1}', '{"a": "y"}']})
-
-
-DOCUMENT = Schema.record("document", [("key", Schema.STRING), ("value", Schema.STRING)])
-COLLECTIONS = ("firestore.c",)
-PARTITIONS = {"Avro": avro_file, "Parquet": parquet_file, "Orc": orc_file}
 
 
 def make_timed_sample(partition: Callable[[Path], object]) -> Sample:
@@ -393,22 +353,6 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         {"in": (TEXT, [{"record": {"body": "x"}, "code": 1, "message": "bad"}])},
     ),
 }
-
-
-class OneTable:
-    """A table of two rows; a collection of Firestore, of two documents."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / "rows.parquet"
-
-    def export(self, namespace: str, name: str) -> TableFiles:
-        import pyarrow.parquet as pq
-
-        pq.write_table(two_documents() if name in COLLECTIONS else two_rows(), self._file)
-        return TableFiles(self.find(namespace, name).schema, [str(self._file)])
-
-    def find(self, namespace: str, name: str) -> TableShape:
-        return TableShape(DOCUMENT if name in COLLECTIONS else Schema.parse_record(TWO))
 
 
 def list_shipped_plugins() -> dict[tuple[str, str], Path]:

@@ -52,7 +52,7 @@ class KafkaSourceConfig(PluginConfig, rename="camel"):
     topic: str = field("The topic to read.", macro=True)
     offset_dir: str | None = field(
         "Folder in which the offsets are kept after each run that succeeds, so that the next run goes on "
-        "there. Without it, each run begins anew.",
+        "there. Without it, each run begins at the same place.",
         default=None,
         macro=True,
         form="{folder}",

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from core_plugins.aggregators.sampling import Sampling
+from core_plugins.aggregators.record_sample import Sampling
 from hypothesis import given
 from hypothesis import strategies as st
 
