@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import (
     BatchSink,
-    PluginConfig,
     Record,
     Schema,
     SinkContext,
@@ -22,15 +21,9 @@ from localcdap.api.rules import check_reference_name
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.json_texts import format_json
 
+from .client_config import KafkaClientConfig
 from .deliveries import Deliveries
-from .topics import (
-    build_client_properties,
-    check_brokers,
-    check_kerberos,
-    create_producer,
-    find_name_problem,
-    parse_properties,
-)
+from .topics import create_producer, find_name_problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,16 +43,8 @@ class KafkaBatchSink(BatchSink):
     has acknowledged fails the run, also with ``async``, where the original only logs it.
     """
 
-    class Config(PluginConfig, rename="camel"):
+    class Config(KafkaClientConfig, rename="camel"):
         reference_name: str = field("Name of this sink in lineage and metadata.")
-        use_connection: bool = field(
-            "Whether a connection of the instance supplies the brokers.",
-            default=False,
-            group="more",
-        )
-        connection: str | None = field(
-            "The connection, as ${conn(name)}.", default=None, macro=True, group="more"
-        )
         brokers: str = field("The addresses of brokers, as host:port, comma-separated.", macro=True)
         topic: str = field("The topic, which should exist already.", macro=True)
         is_async: str = field(
@@ -88,34 +73,13 @@ class KafkaBatchSink(BatchSink):
             name="compressionType",
             macro=True,
         )
-        kafka_properties: str | None = field(
-            "More properties of the producer, as key:value, comma-separated.",
-            default=None,
-            macro=True,
-            form="{property}:{value},",
-            group="more",
-        )
-        principal: str | None = field(
-            "The Kerberos principal, when Kerberos protects Kafka.",
-            default=None,
-            macro=True,
-            group="account",
-        )
-        keytab_location: str | None = field(
-            "The file with the keys of the principal.",
-            default=None,
-            macro=True,
-            form="{path}",
-            group="account",
-        )
 
     config: Config
 
     def configure(self, stage: StageConfigurer) -> None:
         config = self.config
         check_reference_name(stage, config.reference_name)
-        if config.brokers is not None and not config.contains_macro("brokers"):
-            check_brokers(stage, config.brokers, "brokers")
+        config.check_client(stage, "brokers")
         known = config.topic is not None and not config.contains_macro("topic")
         problem = find_name_problem(config.topic) if known else None
         if problem is not None:
@@ -124,7 +88,6 @@ class KafkaBatchSink(BatchSink):
             stage.failures.add("Async flag has to be either TRUE or FALSE.").with_config_property(
                 "async"
             )
-        check_kerberos(stage, config.principal, config.keytab_location)
         if config.key and stage.input_schema is not None:
             self._check_key(stage, stage.input_schema, config.key)
 
@@ -150,9 +113,7 @@ class KafkaBatchSink(BatchSink):
             "acks": "1" if config.is_async.lower() == "true" else "all",
             "compression.type": config.compression,
         }
-        keytab = context.resolve_path(config.keytab_location) if config.keytab_location else None
-        given = own | parse_properties(config.kafka_properties)
-        return build_client_properties(config.brokers, given, config.principal, keytab)
+        return config.build_client(context, own)
 
     def _send(self, df: DataFrame, context: SinkContext, client: dict[str, Any] | None) -> None:
         config = self.config

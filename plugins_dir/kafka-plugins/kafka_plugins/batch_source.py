@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from localcdap.api import (
     BatchSource,
     FinishContext,
-    PluginConfig,
     Schema,
     SourceContext,
     StageConfigurer,
@@ -19,15 +18,10 @@ from localcdap.api import (
 )
 from localcdap.api.rules import check_reference_name
 
+from .client_config import KafkaClientConfig
 from .message_formats import FORMATS, find_schema_problem
 from .offsets import OffsetsFile, parse_offsets
 from .partition_reader import MessageFields, plan_ranges, read_range
-from .topics import (
-    build_client_properties,
-    check_brokers,
-    check_kerberos,
-    parse_properties,
-)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,16 +30,10 @@ _OWN = (("key_field", Type.BYTES), ("partition_field", Type.INT), ("offset_field
 """The properties that name fields beside those of the message, with their types."""
 
 
-class KafkaSourceConfig(PluginConfig, rename="camel"):
+class KafkaSourceConfig(KafkaClientConfig, rename="camel"):
     """The properties of the source."""
 
     reference_name: str = field("Name of this source in lineage and metadata.")
-    use_connection: bool = field(
-        "Whether a connection of the instance supplies the brokers.", default=False, group="more"
-    )
-    connection: str | None = field(
-        "The connection, as ${conn(name)}.", default=None, macro=True, group="more"
-    )
     brokers: str = field(
         "The addresses of brokers, as host:port, comma-separated.", macro=True, name="kafkaBrokers"
     )
@@ -87,26 +75,6 @@ class KafkaSourceConfig(PluginConfig, rename="camel"):
     offset_field: str | None = field(
         "Field of type long that gets the offset.", default=None, form="{output-field}"
     )
-    kafka_properties: str | None = field(
-        "More properties of the consumer, as key:value, comma-separated.",
-        default=None,
-        macro=True,
-        form="{property}:{value},",
-        group="more",
-    )
-    principal: str | None = field(
-        "The Kerberos principal, when Kerberos protects Kafka.",
-        default=None,
-        macro=True,
-        group="account",
-    )
-    keytab_location: str | None = field(
-        "The file with the keys of the principal.",
-        default=None,
-        macro=True,
-        form="{path}",
-        group="account",
-    )
 
     def select_message(self) -> Schema:
         """Return the schema of the message: the fields that no other property names."""
@@ -134,9 +102,7 @@ class KafkaBatchSource(BatchSource):
     def configure(self, stage: StageConfigurer) -> None:
         config = self.config
         check_reference_name(stage, config.reference_name)
-        if config.brokers is not None and not config.contains_macro("kafkaBrokers"):
-            check_brokers(stage, config.brokers, "kafkaBrokers")
-        check_kerberos(stage, config.principal, config.keytab_location)
+        config.check_client(stage, "kafkaBrokers")
         for each in config.partitions:
             if not each.isdecimal():
                 stage.failures.add(
@@ -187,9 +153,7 @@ class KafkaBatchSource(BatchSource):
 
     def read(self, context: SourceContext) -> DataFrame:
         config = self.config
-        keytab = context.resolve_path(config.keytab_location) if config.keytab_location else None
-        given = parse_properties(config.kafka_properties)
-        client = build_client_properties(config.brokers, given, config.principal, keytab)
+        client = config.build_client(context, {})
         try:
             ranges = plan_ranges(
                 client,
