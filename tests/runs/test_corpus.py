@@ -62,8 +62,8 @@ def test_nine_of_ten_valid_batch_pipelines_run_with_counts_that_add_up(
     people = tmp_path / "people.csv"
     people.write_text(PEOPLE)
     people.with_name("lines.json").write_text(LINES)
-    document = write_pdf("a page", Title="t").replace(b"\xe2\xe3\xcf\xd3", b"text").decode("ascii")
-    people.with_name("documents.json").write_text(json.dumps([{"offset": 0, "body": document}]))
+    page = write_pdf("a page", Title="t").replace(b"\xe2\xe3\xcf\xd3", b"text").decode("ascii")
+    people.with_name("documents.json").write_text(json.dumps([{"offset": 0, "body": page}]))
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()
     lines: list[str] = []
