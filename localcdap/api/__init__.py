@@ -99,6 +99,7 @@ from localcdap.api.schema import Field, LogicalType, Schema, Type
 from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
+    FinishContext,
     PortEmitter,
     PrepareContext,
     Record,
@@ -149,6 +150,7 @@ __all__ = [
     "FieldReadOperation",
     "FieldTransformOperation",
     "FieldWriteOperation",
+    "FinishContext",
     "FormatContext",
     "InputFile",
     "InputFormat",

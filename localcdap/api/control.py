@@ -27,8 +27,6 @@ class StageStatistics(msgspec.Struct, frozen=True):
 class ControlContext(StageContext, Protocol):
     """An action or a condition at run time, in the run's own process."""
 
-    pipeline: str
-    """The pipeline's name."""
     stage_statistics: Mapping[str, StageStatistics]
     """The numbers of all earlier stages that handle records, by stage; zeros for a skipped stage."""
 

@@ -18,6 +18,7 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
+    FinishContext,
     PortEmitter,
     PrepareContext,
     Record,
@@ -78,13 +79,16 @@ class Plugin:
         workers. By default nothing is done.
         """
 
-    def on_run_finish(self, succeeded: bool, context: StageContext) -> None:
-        """Clean up after a run: called once on the object that :meth:`prepare_run` was called on (CDAP
-        ``onRunFinish``).
+    def on_run_finish(self, succeeded: bool, context: FinishContext) -> None:
+        """Finish a run: called once for each data stage that has prepared it (CDAP ``onRunFinish``).
 
-        Whether the run has succeeded or not, its output was committed or removed before, and its post actions
-        come afterwards. An exception is logged and changes nothing. It is not called for stages that a run
-        does not reach, in previews, and when the run's process is killed.
+        It runs in the run's own process, on the object of :meth:`prepare_run` and of the methods of DataFrame
+        grain. After a success the output of all sinks is committed; what must follow the output, such as
+        the position up to which a source has read, is stored here. An exception is logged, and does not
+        change the result of the run. After a crash of the process it is not called, even if the output was
+        committed. Previews never call it. By default nothing is done.
+
+        :param succeeded: whether the output is committed.
         """
 
     def record_lineage(self, lineage: LineageRecorder) -> None:

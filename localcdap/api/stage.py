@@ -202,6 +202,8 @@ class StageContext(Protocol):
 
     stage_name: str
     namespace: str
+    pipeline: str
+    """The name of the pipeline; empty when a stage is debugged alone."""
     run_id: str
     pipeline_version: str | None
     """As :attr:`StageConfigurer.pipeline_version`."""
@@ -280,6 +282,20 @@ class PrepareContext(StageContext, Protocol):
         They come after those of :meth:`localcdap.api.plugin.Plugin.record_lineage`. Lineage takes effect when
         the run commits; that of a preview is dropped.
         """
+
+
+class FinishContext(StageContext, Protocol):
+    """The context of :meth:`Plugin.on_run_finish`, in the run's own process, when the run has ended."""
+
+    @property
+    def transactions(self) -> TransactionRunner:
+        """See :attr:`localcdap.api.control.ControlContext.transactions`."""
+
+    def resolve_path(self, path: str) -> str:
+        """See :meth:`SparkContext.resolve_path`."""
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception:
+        """Return an error to raise, which names this stage."""
 
 
 class SampleContext(StageContext, Protocol):

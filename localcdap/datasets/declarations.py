@@ -52,6 +52,7 @@ DECLARED_TYPES: Final = (
     "fileSet",
     "partitionedFileSet",
     "timePartitionedFileSet",
+    "cube",
     EXTERNAL_TYPE,
 )
 _SAME_ROWS: Final = {"table", "keyValueTable"}

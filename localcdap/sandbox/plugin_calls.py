@@ -274,6 +274,7 @@ class _ContextWithoutRun:
     """The :class:`localcdap.api.stage.StageContext` of a plugin outside a run."""
 
     run_id = ""
+    pipeline = ""
     pipeline_version: str | None = None
 
     def __init__(

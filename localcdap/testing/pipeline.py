@@ -25,6 +25,7 @@ from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import add_record
 from localcdap.engine.plan.expectations import explain_failures
 from localcdap.engine.plan.planner import plan_flow
+from localcdap.engine.plan.preparation import finish_stages
 from localcdap.engine.plan.streams import Plan
 from localcdap.engine.plan.tables import TableSource
 from localcdap.engine.tasks.pass_plan import error_record_schema
@@ -199,11 +200,13 @@ class PipelineTester:
             self._check_results(made)
         except StageError as error:
             around.staging.roll_back()
+            finish_stages(around, succeeded=False)
             raise add_record(error) from error
         except BaseException:
             around.staging.roll_back()
             raise
         around.staging.commit(around.table_loads)
+        finish_stages(around, succeeded=True)
         self.table_loads = around.table_loads
         return totals
 
@@ -238,6 +241,7 @@ class PipelineTester:
         return RunContext(
             spark=self._spark,
             namespace="default",
+            pipeline="test",
             run_id=run_id,
             arguments=self.arguments,
             logical_start_time=START,

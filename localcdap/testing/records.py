@@ -257,6 +257,7 @@ def build_stage_data(stage: Stage, arguments: dict[str, str]) -> StageContextDat
     return StageContextData(
         stage_name=stage.name,
         namespace="default",
+        pipeline="test",
         run_id="test",
         arguments=dict(arguments),
         logical_start_time=START,

@@ -140,9 +140,9 @@ def test_another_type_is_refused(pipelines):
     assert pipelines.reasons("a", table(id=INT)) == [
         "Existing dataset 't' of type 'fileSet' may not be updated to type 'table'"
     ]
-    other = [StageDataset("Sink", DatasetDeclaration("f", "cube", {}))]
+    other = [StageDataset("Sink", DatasetDeclaration("f", "objectStore", {}))]
     (reason,) = pipelines.reasons("a", other)
-    assert "A stage cannot create a dataset of type 'cube'" in reason
+    assert "A stage cannot create a dataset of type 'objectStore'" in reason
 
 
 def test_properties_that_an_administrator_has_set_stay(pipelines):

@@ -101,4 +101,4 @@ def test_plugins_clean_up_once_after_the_output_is_committed_or_removed(
         ["prepared", 2, "compute", True, True],
     ]
     log = [line.text for line in instance.cdap.runs.read_log(run.run)]
-    assert "A plugin has not cleaned up after the run. Stage 'pass': ValueError: end" in log
+    assert "A stage could not finish the run: Stage 'pass': ValueError: end" in log

@@ -21,12 +21,10 @@ import pytest
 
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
-from localcdap.api.tables import TableShape
 from localcdap.artifacts.directories.artifact_paths import find_system_artifacts
 from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.loading import load_artifact
 from localcdap.engine.local.launch import find_spark_home
-from localcdap.engine.messages.host import TableFiles
 from localcdap.runs.debug.model import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
@@ -34,6 +32,7 @@ from tests.plugins.core.workbooks import write_workbook
 from tests.plugins.database.support import DATABASE
 from tests.plugins.hub.properties import DATES, HUB_PROPERTIES
 from tests.plugins.pdf.documents import write_pdf
+from tests.plugins.sample_tables import PARTITIONS, TWO, OneTable, avro_file, parquet_file
 from tests.plugins.spark_models.properties import NEEDS_A_MODEL, PAIRS, TEXT_PROPERTIES, WORDS
 
 if TYPE_CHECKING:
@@ -76,9 +75,7 @@ RECORDS: list[dict[str, Any]] = [
     {"id": 2, "price": 2.5, "flag": False, "either": 7},
 ]
 TEXT = Schema.record("text", [("body", Schema.STRING)])
-TWO = json.dumps(
-    Schema.record("two", [("a", Schema.STRING), ("b", Schema.INT.as_nullable)]).to_json()
-)
+ONE_NULLABLE = json.dumps(Schema.record("one", [("a", Schema.STRING.as_nullable)]).to_json())
 ONE_TEXT = json.dumps(TEXT.to_json())
 ONE_BYTES = json.dumps(Schema.record("text", [("body", Schema.BYTES)]).to_json())
 LONG_AGO_S = 1_421_786_520
@@ -88,9 +85,14 @@ ON_WIDE = {"in": (WIDE, RECORDS)}
 NEEDS_A_SERVER = {
     (type, name)
     for type in ("batchsource", "batchsink")
-    for name in ("Mysql", "Postgres", "CloudSQLMySQL", "CloudSQLPostgreSQL")
-}
-"""They differ from Database by their URL alone; database/test_real_servers.py runs them at real servers."""
+    for name in (
+        *("Mysql", "Postgres", "CloudSQLMySQL", "CloudSQLPostgreSQL", "SqlServer", "Oracle"),
+        "Kafka",
+        "FTP",
+    )
+} - {("batchsink", "FTP")}
+"""Those of databases differ from Database by their URL alone; database/test_real_servers.py runs those of
+MySQL and PostgreSQL at real servers. kafka/test_kafka_batch.py runs Kafka, and ftp/test_ftp_source.py FTP."""
 
 
 class Sample(msgspec.Struct):
@@ -103,34 +105,6 @@ class Sample(msgspec.Struct):
     partition: Callable[[Path], object] | None = None
     """Writes a file of the latest partition of file set 't'."""
     arguments: dict[str, str] = {}
-
-
-def avro_file(path: Path) -> None:
-    import fastavro
-
-    with path.open("wb") as file:
-        fastavro.writer(file, json.loads(TWO), [{"a": "x", "b": 1}])
-
-
-def parquet_file(path: Path) -> None:
-    import pyarrow.parquet as pq
-
-    pq.write_table(two_rows(), path)
-
-
-def orc_file(path: Path) -> None:
-    from pyarrow import orc
-
-    orc.write_table(two_rows(), str(path))
-
-
-def two_rows() -> Any:
-    import pyarrow as pa
-
-    return pa.table({"a": ["x", "y"], "b": pa.array([1, None], pa.int32())})
-
-
-PARTITIONS = {"Avro": avro_file, "Parquet": parquet_file, "Orc": orc_file}
 
 
 def make_timed_sample(partition: Callable[[Path], object]) -> Sample:
@@ -171,6 +145,9 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("batchsink", "GCSText"): Sample(
         {"bucket": "bucket", "path": "texts", "type": "Json"}, ON_WIDE
     ),
+    ("batchsink", "Firestore"): Sample(
+        {"referenceName": "r", "collection": "c"}, text("a document")
+    ),
     ("batchsink", "GCS"): Sample({"path": "gs://bucket/out", "format": "json"}, ON_WIDE),
     ("batchsink", "S3"): Sample(
         {"referenceName": "r", "path": "s3a://bucket/out", "format": "parquet"}, ON_WIDE
@@ -204,6 +181,13 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     },
     ("batchsource", "Table"): Sample({"name": "t", "schema": TWO}),
     ("batchsource", "KVTable"): Sample({"name": "t"}),
+    ("batchsource", "Firestore"): Sample(
+        {
+            "referenceName": "r",
+            "collection": "c",
+            "schema": ONE_NULLABLE,
+        }
+    ),
     ("batchsource", "Database"): Sample(
         DATABASE
         | {
@@ -234,6 +218,15 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("batchsink", "KVTable"): Sample(
         {"name": "t", "key.field": "raw", "value.field": "name"}, {"in": (WIDE, RECORDS[:1])}
     ),
+    ("batchsink", "Cube"): Sample(
+        {
+            "name": "c",
+            "dataset.cube.aggregations": "by:name,flag",
+            "cubeFact.timestamp.field": "at",
+            "cubeFact.measurements": "price:GAUGE;big:COUNTER",
+        },
+        {"in": (WIDE, RECORDS[:1])},
+    ),
     ("batchsink", "Trash"): Sample({"referenceName": "r"}, ON_WIDE),
     ("batchsink", "FailPipeline"): Sample({"referenceName": "r"}, {"in": (WIDE, [])}),
     ("transform", "Placeholder"): Sample({"schema": ONE_TEXT}, ON_WIDE),
@@ -249,6 +242,13 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ),
     ("transform", "ScriptFilter"): Sample(
         {"script": "function shouldFilter(input, context) { return input.id > 7; }"}, ON_WIDE
+    ),
+    ("transform", "Validator"): Sample(
+        {
+            "validators": "core",
+            "validationScript": "function isValid() { return {isValid: true}; }",
+        },
+        ON_WIDE,
     ),
     ("transform", "PythonEvaluator"): Sample(
         {"script": "def transform(record, emitter, context):\n    emitter.emit(record)"}, ON_WIDE
@@ -323,6 +323,10 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         },
         ON_WIDE,
     ),
+    ("batchaggregator", "Sampling"): Sample(
+        {"samplingType": "Systematic", "sampleSize": "2", "totalRecords": "2", "random": "1"},
+        ON_WIDE,
+    ),
     ("batchaggregator", "Distinct"): Sample({"fields": "flag,name"}, ON_WIDE),
     ("batchaggregator", "Deduplicate"): Sample(
         {"uniqueFields": "flag", "filterOperation": "id:max"}, ON_WIDE
@@ -352,23 +356,6 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         {"in": (TEXT, [{"record": {"body": "x"}, "code": 1, "message": "bad"}])},
     ),
 }
-
-
-class OneTable:
-    """A table of two rows."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / "rows.parquet"
-
-    def export(self, namespace: str, name: str) -> TableFiles:
-        import pyarrow.parquet as pq
-
-        schema = Schema.parse_record(TWO)
-        pq.write_table(two_rows(), self._file)
-        return TableFiles(schema, [str(self._file)])
-
-    def find(self, namespace: str, name: str) -> TableShape:
-        return TableShape(Schema.parse_record(TWO))
 
 
 def list_shipped_plugins() -> dict[tuple[str, str], Path]:

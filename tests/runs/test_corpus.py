@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -16,6 +17,7 @@ from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.runs.model import Run, RunRequest, describe_stand_ins
 from tests.e2e.pipelines import schema
+from tests.plugins.pdf.documents import write_pdf
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3000)]
 RECORDS = 50
@@ -48,6 +50,8 @@ def list_recordings(name: str, corpus: Path, people: Path) -> dict[str, str]:
         return {"File": str(corpus / "data" / "098" / "input_data.csv")}
     if number == "080":  # its recipe is an argument
         return {"File": str(people.with_name("lines.json"))}
+    if number in ("063", "303"):  # they read PDF documents as text
+        return {"File": str(people.with_name("documents.json"))}
     return {}
 
 
@@ -58,6 +62,8 @@ def test_nine_of_ten_valid_batch_pipelines_run_with_counts_that_add_up(
     people = tmp_path / "people.csv"
     people.write_text(PEOPLE)
     people.with_name("lines.json").write_text(LINES)
+    page = write_pdf("a page", Title="t").replace(b"\xe2\xe3\xcf\xd3", b"text").decode("ascii")
+    people.with_name("documents.json").write_text(json.dumps([{"offset": 0, "body": page}]))
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()
     lines: list[str] = []

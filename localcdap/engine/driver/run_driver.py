@@ -48,6 +48,7 @@ from localcdap.engine.messages.spool import (
 )
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import add_record, to_stage_error
+from localcdap.engine.plan.preparation import finish_stages, list_finishing
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
 from localcdap.engine.plan.run_metadata import RunMetadata
 from localcdap.engine.plan.tables import TableSource
@@ -176,16 +177,17 @@ class RunDriver:
             run.table_loads, workflow.list_flows(), run.partitions, ends_run=ends_run
         )
         messages = create_commit_messages(order.run_id, journal)
-        if workflow.has_ending:
+        if workflow.has_ending or list_finishing(run):
             spool.append(*messages, durable=True)
             messages = []
+        finish_stages(run, succeeded=True)
+        if workflow.has_ending:
             if run.table_loads or run.partitions:
                 # Stages after the sinks find their rows in the tables.
                 flush_to_host(order)
             self._cancellation.arm()
             workflow.run_ending()
             self._cancellation.disarm()
-            workflow.finish_stages(succeeded=True)
             workflow.run_post_actions(succeeded=True)
             workflow.publish_alerts()
         _LOG.info("Pipeline '%s' succeeded", order.pipeline)
@@ -237,6 +239,7 @@ class RunDriver:
         return RunContext(
             spark=spark,
             namespace=order.namespace,
+            pipeline=order.pipeline,
             run_id=order.run_id,
             arguments=order.arguments,
             logical_start_time=start,
@@ -283,7 +286,7 @@ class RunDriver:
         for failed in reasons:
             _LOG.error("Pipeline '%s' failed: %s", self._order.pipeline, failed.message)
         if self._workflow is not None:
-            self._workflow.finish_stages(succeeded=False)
+            self._workflow.finish_stages()
             self._workflow.run_post_actions(succeeded=False)
             self._workflow.publish_alerts()
         spool.append(*reasons, create_status(end), durable=True)

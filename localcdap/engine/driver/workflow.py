@@ -37,6 +37,7 @@ from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.expectations import explain_failures
 from localcdap.engine.plan.phases import PhaseRoute, Step, list_actions_before
 from localcdap.engine.plan.planner import plan_flow
+from localcdap.engine.plan.preparation import finish_stages
 from localcdap.engine.plan.record_counter import RecordCounter
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
 from localcdap.engine.plan.schema_checks import SchemaCheck
@@ -111,12 +112,8 @@ class Workflow:
 
     @property
     def has_ending(self) -> bool:
-        """Whether anything comes after the data: control stages, plugins that clean up, post actions or alert
-        publishers.
-        """
-        followers = (
-            self._resolved.ending_actions or self._resolved.publishers or self._run.finishers
-        )
+        """Whether anything comes after the data: control stages, post actions or alert publishers."""
+        followers = self._resolved.ending_actions or self._resolved.publishers
         return bool(followers) or self.has_ending_steps
 
     @property
@@ -167,15 +164,9 @@ class Workflow:
         """
         self._run_steps(ending=True)
 
-    def finish_stages(self, *, succeeded: bool) -> None:
-        """Have the plugins of stages clean up after the run; a failure is logged and changes nothing."""
-        for name, finish in self._run.finishers.items():
-            try:
-                with stage_scope(name):
-                    finish(succeeded)
-            except Exception as error:
-                _LOG.warning("A plugin has not cleaned up after the run. %s", error)
-        self._run.finishers.clear()
+    def finish_stages(self) -> None:
+        """Have the plugins of data stages finish a run whose output is not committed."""
+        finish_stages(self._run, succeeded=False)
 
     def run_post_actions(self, *, succeeded: bool) -> None:
         """Run the post actions, in order; a failure is logged and changes nothing."""
@@ -368,7 +359,7 @@ class Workflow:
         if not step.before:
             return True
         has_source = any(self._route.types[name] == SOURCE for name in step.stages)
-        if has_source or self._resolved.prepares_runs(step.stages):
+        if has_source or self._resolved.keeps_plugins(step.stages):
             return False
         return all(
             e in given for e in self._route.list_entries(step.stages, self._route.connections)

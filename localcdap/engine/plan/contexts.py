@@ -81,6 +81,7 @@ class RunContext:
 
     spark: SparkSession
     namespace: str
+    pipeline: str
     run_id: str
     arguments: Mapping[str, str]
     logical_start_time: datetime.datetime
@@ -108,10 +109,8 @@ class RunContext:
     """What stages read and emit while they prepare."""
     hide: Callable[[str], str] = str
     """Removes the secrets that the run has read from a text."""
-    prepared: dict[str, tuple[Mapping[str, str], Any]] = dataclasses.field(default_factory=dict)
-    """The plugins that have prepared the run, with their properties, by stage."""
-    finishers: dict[str, Callable[[bool], None]] = dataclasses.field(default_factory=dict)
-    """What has these plugins clean up after the run, by stage; called with whether it has succeeded."""
+    prepared: dict[str, tuple[Stage, Any]] = dataclasses.field(default_factory=dict)
+    """The plugins that have prepared the run, with their stages, by stage."""
     operations: dict[str, list[FieldOperation]] = dataclasses.field(default_factory=dict)
     """The operations that plugins recorded while they prepared the run, by stage."""
     tables_used: dict[str, list[tuple[TableUse, str]]] = dataclasses.field(default_factory=dict)
@@ -206,6 +205,7 @@ class RunContext:
         return StageContextData(
             stage_name=stage.name,
             namespace=self.namespace,
+            pipeline=self.pipeline,
             run_id=self.run_id,
             arguments=dict(self.arguments),
             logical_start_time=self.logical_start_time,

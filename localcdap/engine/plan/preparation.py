@@ -2,46 +2,68 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from localcdap.api.lineage import FieldOperation
 from localcdap.api.plugin import Plugin, has_override
 from localcdap.artifacts.loading import load_plugin
-from localcdap.engine.messages.flow import Stage, create_plugin
+from localcdap.engine.messages.flow import DATA_TYPES, SINKS, Stage, create_plugin
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.run_metadata import MetadataAccess
 from localcdap.engine.tasks.context import EntityMetadata
 
+_LOG: Final = logging.getLogger("localcdap.engine")
+
 
 def get_plugin(run: RunContext, stage: Stage) -> Any:
     """Return the plugin of a stage for this process, prepared for the run.
 
-    A plugin that prepares runs is one object for all calls, as long as the properties of the stage are the
-    same; of others each call makes a new one.
+    A plugin that prepares or finishes runs is one object for all calls, as long as the properties of the
+    stage are the same; of others each call makes a new one.
 
     :raises StageError: when it cannot be created or prepared.
     """
     known = run.prepared.get(stage.name)
-    if known is not None and known[0] == stage.properties:
+    if known is not None and known[0].properties == stage.properties:
         return known[1]
     with stage_scope(stage.name):
         plugin = create_plugin(load_plugin(stage.plugin), stage.name, stage.properties)
-        if prepares_runs(type(plugin)):
+        if is_kept(type(plugin)):
             run.operations.pop(stage.name, None)
-            context = PreparationContext(stage, run)
-            plugin.prepare_run(context)
-            run.prepared[stage.name] = stage.properties, plugin
-            if has_override(type(plugin), "on_run_finish"):
-                run.finishers[stage.name] = partial(plugin.on_run_finish, context=context)
+            plugin.prepare_run(PreparationContext(stage, run))
+            run.prepared[stage.name] = stage, plugin
     return plugin
 
 
-def prepares_runs(plugin: type[Plugin]) -> bool:
-    """Return whether a plugin implements ``prepare_run`` or its counterpart at the end of a run."""
+def is_kept(plugin: type[Plugin]) -> bool:
+    """Return whether a plugin implements ``prepare_run`` or ``on_run_finish``."""
     return has_override(plugin, "prepare_run") or has_override(plugin, "on_run_finish")
+
+
+def list_finishing(run: RunContext) -> list[tuple[Stage, Any]]:
+    """Return the prepared data stages that implement ``on_run_finish``, with their plugins."""
+    return [
+        (stage, plugin)
+        for stage, plugin in run.prepared.values()
+        if stage.type in (*DATA_TYPES, *SINKS) and has_override(type(plugin), "on_run_finish")
+    ]
+
+
+def finish_stages(run: RunContext, *, succeeded: bool) -> None:
+    """Have the plugins of data stages finish the run, each once; an error is logged and changes nothing.
+
+    As in CDAP (``CompositeFinisher``), an error of one stage does not keep the next one from finishing.
+    """
+    for stage, plugin in list_finishing(run):
+        del run.prepared[stage.name]
+        try:
+            with stage_scope(stage.name):
+                plugin.on_run_finish(succeeded, DriverContext(stage, run))
+        except Exception as error:
+            _LOG.warning("A stage could not finish the run: %s", error)
 
 
 class PreparationContext(MetadataAccess, DriverContext):

@@ -27,7 +27,7 @@ from localcdap.engine.messages.flow import (
 )
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.plan.phases import PhaseRoute
-from localcdap.engine.plan.preparation import prepares_runs
+from localcdap.engine.plan.preparation import is_kept
 from localcdap.engine.plan.streams import runs_in_python
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
@@ -102,13 +102,11 @@ class ResolvedFlow:
             if (request := self._pipeline.requests.get(spec.name)) is not None
         )
 
-    def prepares_runs(self, names: Iterable[str]) -> bool:
-        """Return whether the plugin of one of these stages implements ``prepare_run``."""
+    def keeps_plugins(self, names: Iterable[str]) -> bool:
+        """Return whether a plugin of these stages implements ``prepare_run`` or ``on_run_finish``."""
         requests = (self._pipeline.requests.get(name) for name in names)
         return any(
-            prepares_runs(load_plugin(request.plugin))
-            for request in requests
-            if request is not None
+            is_kept(load_plugin(request.plugin)) for request in requests if request is not None
         )
 
     def has_macros(self, name: str) -> bool:

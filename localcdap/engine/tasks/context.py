@@ -42,6 +42,7 @@ class StageContextData(msgspec.Struct):
     output_schema: Schema | None
     error_schema: Schema | None
     port_schemas: dict[str, Schema]
+    pipeline: str = ""
     pipeline_version: str | None = None
     lookups: list[LookupFile] = []
     """The tables that the plugin declares to look into."""
@@ -80,6 +81,7 @@ class WorkerStageContext:
     def __init__(self, data: StageContextData, metrics: Metrics | None = None) -> None:
         self.stage_name: str = data.stage_name
         self.namespace: str = data.namespace
+        self.pipeline: str = data.pipeline
         self.run_id: str = data.run_id
         self.pipeline_version: str | None = data.pipeline_version
         self.arguments: Mapping[str, str] = data.arguments

@@ -6,7 +6,7 @@ import csv
 import gzip
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -91,8 +91,10 @@ def open_table(table: pa.Table) -> RecordedRows:
     codec = RecordCodec(schema)
 
     def read() -> Rows:
-        for batch in table.cast(codec.arrow).to_batches(_BATCH):
-            yield from map(encode_json_record, codec.decode(batch))
+        done = 0
+        for batch in table.to_batches(_BATCH):
+            yield from map(encode_json_record, codec.decode(_cast(batch, codec, done)))
+            done += batch.num_rows
 
     return RecordedRows(read, schema)
 
@@ -164,7 +166,8 @@ def read_csv(
         for row in reader:
             if row and len(row) != len(header):
                 raise BadRequestError(
-                    f"{file}:{reader.line_num}: {len(row)} values, but {len(header)} columns."
+                    f"{file}:{reader.line_num}: {len(row)} values, but {len(header)} columns.",
+                    "Write a value for each column in every line; put quotes around a value with a comma.",
                 )
             if row:
                 yield dict(zip(header, row, strict=True))
@@ -213,18 +216,50 @@ def _open_arrow_files(files: list[Path], format: str) -> RecordedRows:
     codec = RecordCodec(schema)
 
     def read() -> Rows:
+        done = 0
         for batch in dataset.to_batches(batch_size=_BATCH):
-            if batch.num_rows:
-                cast = _cast(batch, codec)
-                yield from map(encode_json_record, codec.decode(cast))
+            yield from map(encode_json_record, codec.decode(_cast(batch, codec, done)))
+            done += batch.num_rows
 
     return RecordedRows(read, schema)
 
 
-def _cast(batch: pa.RecordBatch, codec: RecordCodec) -> pa.RecordBatch:
+def _cast(batch: pa.RecordBatch, codec: RecordCodec, done: int) -> pa.RecordBatch:
+    """Return a batch with the types of a schema.
+
+    :param done: the number of rows before the batch, for messages.
+    :raises BadRequestError: when a value would change, such as nanoseconds that become microseconds.
+    """
     import pyarrow as pa
 
-    columns: Iterable[Any] = (
-        batch.column(field.name).cast(field.type, safe=False) for field in codec.arrow
-    )
-    return pa.RecordBatch.from_arrays(list(columns), schema=codec.arrow)
+    columns = [_cast_column(batch.column(each.name), each, done) for each in codec.arrow]
+    return pa.RecordBatch.from_arrays(columns, schema=codec.arrow)
+
+
+def _cast_column(column: pa.Array, field: pa.Field, done: int) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as error:
+        row = _find_uncastable(column, field.type)
+        raise BadRequestError(
+            f"Row {done + row + 1:,} of the recording: field '{field.name}' has the value "
+            f"{column[row]}, which does not fit the type {field.type} unchanged: {error}",
+            f"Round the field, or keep it as text; in the recording it is of type {column.type}.",
+        ) from None
+
+
+def _find_uncastable(column: pa.Array, type: pa.DataType) -> int:
+    """Return the first position of a column at which a value does not fit a type."""
+    import pyarrow as pa
+
+    first, end = 0, len(column)
+    while end - first > 1:
+        middle = (first + end) // 2
+        try:
+            column[first:middle].cast(type)
+            first = middle
+        except pa.ArrowInvalid:
+            end = middle
+    return first

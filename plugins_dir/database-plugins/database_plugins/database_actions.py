@@ -46,15 +46,14 @@ class DatabaseAction(DatabaseActionBase):
         """Any database."""
 
 
-@plugin(
-    name="DatabaseQuery",
-    description="Executes an SQL statement in a database when the run has ended.",
-)
-class DatabaseQuery(PostAction):
-    class Config(StatementConfig, DatabaseConfig, PostActionConfig):
-        """Any database."""
+class PostStatementConfig(StatementConfig, PostActionConfig):
+    """The properties of post actions that execute a statement."""
 
-    config: Config
+
+class DatabasePostActionBase(PostAction):
+    """The base of post actions that execute a statement."""
+
+    config: PostStatementConfig
 
     def configure(self, stage: StageConfigurer) -> None:
         self.config.check(stage)
@@ -64,3 +63,12 @@ class DatabaseQuery(PostAction):
 
     def run(self, context: PostActionContext) -> None:
         execute_statement(context, self.config, self.config.query)
+
+
+@plugin(
+    name="DatabaseQuery",
+    description="Executes an SQL statement in a database when the run has ended.",
+)
+class DatabaseQuery(DatabasePostActionBase):
+    class Config(PostStatementConfig, DatabaseConfig):
+        """Any database."""

@@ -85,6 +85,10 @@ class DatabaseSinkConfig(JdbcConfig, macros=True):
             part.strip() for part in (self.schema_name or "", self.table) if part.strip()
         )
 
+    def get_isolation(self) -> str:
+        """Return Spark's name of the isolation level."""
+        return "NONE" if self.auto_commit else to_isolation_level(self.isolation)
+
 
 class DatabaseSinkBase(BatchSink):
     """Inserts rows into a table with Spark's JDBC writer, all in one transaction."""
@@ -123,10 +127,9 @@ class DatabaseSinkBase(BatchSink):
             context, url, lambda: get_column_types(make_reader(context, options).load())
         )
         rows = df.select(self._select_columns(context, get_column_types(df), there))
-        level = "NONE" if config.auto_commit else to_isolation_level(config.isolation)
         # One task writes all rows, in one transaction.
         writer = rows.repartition(1).write.format("jdbc").mode("append")
-        options |= {"isolationLevel": level}
+        options |= {"isolationLevel": config.get_isolation()}
         call_database(context, url, lambda: writer.options(**options).save())
 
     def _select_columns(

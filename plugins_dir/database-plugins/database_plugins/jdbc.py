@@ -25,6 +25,7 @@ _ONE_ROW: Final = {
     "sap": "SELECT 1 AS one FROM DUMMY",
 }
 """A query of one row, by the kind of database."""
+_FIRST: Final = "sessionInitStatement"
 _LOADABLE: Final = re.compile(r"[\w./@+,=~-]+")
 
 
@@ -90,6 +91,10 @@ class JdbcConfig(PluginConfig, macros=True):
         """Return the arguments of the driver that properties of their own set."""
         return {}
 
+    def get_first_statement(self) -> str | None:
+        """Return the statement with which each session begins that reads, or executes a statement."""
+        return None
+
     def check(self, stage: StageConfigurer) -> None:
         """Add failures for what is wrong by itself."""
         if not self.contains_macro("connectionArguments"):
@@ -126,7 +131,12 @@ class JdbcConfig(PluginConfig, macros=True):
             ),
             name,
         )
-        given = {"user": self.user or None, "password": self.password, "driver": name}
+        given = {
+            "user": self.user or None,
+            "password": self.password,
+            "driver": name,
+            _FIRST: self.get_first_statement(),
+        }
         account = {key: value for key, value in given.items() if value is not None}
         return {"url": url, "preferTimestampNTZ": "true"} | rest | account
 
@@ -192,7 +202,7 @@ def execute_statement(context: Any, config: JdbcConfig, statement: str) -> None:
     options = config.build_options(context)
     rows = {
         "query": get_one_row_query(arguments.get_database_kind(options["url"])),
-        "sessionInitStatement": statement,
+        _FIRST: "\n".join(filter(None, [options.get(_FIRST), statement])),
     }
     call_database(
         context, options["url"], lambda: make_reader(context, options | rows).load().collect()

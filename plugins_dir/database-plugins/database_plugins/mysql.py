@@ -7,7 +7,12 @@ from typing import Any
 from localcdap.api import field, plugin
 
 from .connection_arguments import UTC_SESSION, parse_arguments
-from .database_actions import DatabaseActionBase, StatementConfig
+from .database_actions import (
+    DatabaseActionBase,
+    DatabasePostActionBase,
+    PostStatementConfig,
+    StatementConfig,
+)
 from .database_sink import DatabaseSinkBase, DatabaseSinkConfig
 from .database_source import DatabaseSourceBase, DatabaseSourceConfig
 from .servers import CloudSqlConfig, ServerConfig
@@ -103,6 +108,12 @@ class MysqlSink(DatabaseSinkBase):
 @plugin(name="Mysql", description="Executes an SQL statement in MySQL.")
 class MysqlAction(DatabaseActionBase):
     class Config(StatementConfig, MysqlConfig):
+        """MySQL."""
+
+
+@plugin(name="Mysql", description="Executes an SQL statement in MySQL when the run has ended.")
+class MysqlPostAction(DatabasePostActionBase):
+    class Config(PostStatementConfig, MysqlConfig):
         """MySQL."""
 
 

@@ -6,7 +6,12 @@ import re
 
 from localcdap.api import plugin
 
-from .database_actions import DatabaseActionBase, StatementConfig
+from .database_actions import (
+    DatabaseActionBase,
+    DatabasePostActionBase,
+    PostStatementConfig,
+    StatementConfig,
+)
 from .database_sink import DatabaseSinkBase, DatabaseSinkConfig
 from .database_source import DatabaseSourceBase, DatabaseSourceConfig
 from .servers import CloudSqlConfig, ServerConfig
@@ -54,6 +59,14 @@ class PostgresSink(DatabaseSinkBase):
 @plugin(name="Postgres", description="Executes an SQL statement in PostgreSQL.")
 class PostgresAction(DatabaseActionBase):
     class Config(StatementConfig, PostgresConfig):
+        """PostgreSQL."""
+
+
+@plugin(
+    name="Postgres", description="Executes an SQL statement in PostgreSQL when the run has ended."
+)
+class PostgresPostAction(DatabasePostActionBase):
+    class Config(PostStatementConfig, PostgresConfig):
         """PostgreSQL."""
 
 

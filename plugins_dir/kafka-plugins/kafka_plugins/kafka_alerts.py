@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from kafka_plugins.deliveries import Deliveries
 from kafka_plugins.topics import (
-    CLOSING_S,
     build_client_properties,
     check_kerberos,
     create_producer,
@@ -21,12 +20,10 @@ from localcdap.api import (
     AlertPublisher,
     PluginConfig,
     StageConfigurer,
+    StageError,
     field,
     plugin,
 )
-
-if TYPE_CHECKING:
-    from confluent_kafka import Producer
 
 
 @plugin(name="KafkaAlerts", description="Publishes alerts on a topic of Kafka, each as JSON.")
@@ -60,7 +57,7 @@ class KafkaAlerts(AlertPublisher):
         )
 
     config: Config
-    _producer: Producer | None = None
+    _deliveries: Deliveries | None = None
 
     def configure(self, stage: StageConfigurer) -> None:
         config = self.config
@@ -79,39 +76,18 @@ class KafkaAlerts(AlertPublisher):
         config = self.config
         given = {"client.id": context.stage_name} | parse_properties(config.properties)
         keytab = context.resolve_path(config.keytab) if config.keytab else None
-        self._producer = create_producer(
-            build_client_properties(config.brokers, given, config.principal, keytab)
-        )
+        client = build_client_properties(config.brokers, given, config.principal, keytab)
+        self._deliveries = Deliveries(create_producer(client), config.topic)
 
     def publish(self, alerts: Iterator[Alert]) -> None:
-        assert self._producer is not None  # initialize created it
-        failed: list[str] = []
-
-        def note(error: Any, _message: Any) -> None:
-            if error is not None:
-                failed.append(error.str())
-
-        for alert in alerts:
-            self._produce(msgspec.json.encode(alert), note)
-        lost = self._producer.flush(CLOSING_S)
-        if failed or lost:
-            why = failed[0] if failed else "no broker has acknowledged them"
-            raise self.context.fail(
-                f"{len(failed) + lost} alerts did not reach topic '{self.config.topic}': {why}.",
-                "Check the brokers and the topic.",
-            )
-
-    def _produce(self, value: bytes, note: Any) -> None:
-        assert self._producer is not None
-        while True:
-            try:
-                self._producer.produce(self.config.topic, value, on_delivery=note)
-                self._producer.poll(0)
-                return
-            except BufferError:  # the queue is full: wait until the broker has taken some
-                self._producer.poll(1.0)
+        assert self._deliveries is not None  # initialize created it
+        try:
+            for alert in alerts:
+                self._deliveries.produce(msgspec.json.encode(alert))
+            self._deliveries.close("alerts")
+        except StageError as error:
+            raise self.context.fail(error.message, error.corrective_action) from None
 
     def destroy(self) -> None:
-        if self._producer is not None:
-            self._producer.purge()
-            self._producer.flush(0)
+        if self._deliveries is not None:
+            self._deliveries.drop()

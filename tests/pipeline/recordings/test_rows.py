@@ -14,7 +14,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import LogicalType, Schema
-from localcdap.pipeline.recordings.rows import open_file
+from localcdap.pipeline.recordings.rows import open_file, open_table
 
 ROWS = [{"id": 1, "name": "ada"}, {"id": 2, "name": None}]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS)
@@ -117,3 +117,40 @@ def test_a_bad_file_is_one_clear_error(tmp_path, name, content, said):
 def test_an_empty_folder_is_no_recording(tmp_path):
     with pytest.raises(BadRequestError, match="has no files"):
         open_file(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "type", "good", "bad", "said"),
+    [
+        ("parquet", pa.timestamp("ns"), 1000, 1001, "field 'at' has the value 1970-01-01"),
+        ("parquet", pa.uint64(), 5, 2**63, "field 'at' has the value 9223372036854775808"),
+        ("orc", pa.timestamp("ns"), 0, 1, "does not fit the type timestamp"),
+    ],
+)
+def test_a_value_that_would_change_is_an_error_with_field_and_row(
+    tmp_path, suffix, type, good, bad, said
+):
+    file = tmp_path / f"a.{suffix}"
+    values = [good] * 12_345 + [bad] + [good]
+    table = pa.table(
+        {
+            "id": range(len(values)),
+            "at": pa.array(values, pa.int64() if bad < 2**63 else type).cast(type),
+        }
+    )
+    write = pyarrow.orc.write_table if suffix == "orc" else pq.write_table
+    write(table.slice(0, 12_345), file)
+    assert len(list(open_file(file).open())) == 12_345
+    write(table, file)
+    with pytest.raises(BadRequestError, match="Row 12,346 of the recording") as error:
+        list(open_file(file).open())
+    assert said in error.value.message
+    assert "Round the field" in error.value.corrective_action
+
+
+def test_a_table_is_read_as_strictly():
+    at = pa.array([0, 1], pa.timestamp("ns"))
+    with pytest.raises(BadRequestError, match="Row 2 of the recording: field 'at'"):
+        list(open_table(pa.table({"at": at})).open())
+    whole = open_table(pa.table({"at": at.slice(0, 1)}))
+    assert list(whole.open()) == [{"at": "1970-01-01T00:00:00"}]

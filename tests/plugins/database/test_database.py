@@ -320,3 +320,56 @@ def test_sinks_only_insert_and_know_the_schema_of_the_table():
         properties | {"dbSchemaName": "sales", "columnNameCase": "lower"}, FailureCollector("s")
     )
     assert config.get_table_name() == "sales.t"
+
+
+ARGUMENTS = {
+    "databaseName": "d",
+    "tableName": "settings",
+    "argumentSelectionConditions": "feed='news';day=1",
+    "argumentsColumns": "path, size,absent",
+}
+
+
+@pytest.mark.spark
+def test_arguments_come_from_the_one_row_that_matches(database: Database):
+    table = (
+        "CREATE TABLE settings (feed VARCHAR(9), day INT, path VARCHAR(9), size INT, absent INT)"
+    )
+    rows = "('news', 1, 'in.csv', 7, NULL), ('news', 2, '', 0, 0), ('x', 3, '', 0, 0)"
+    insert = f"INSERT INTO settings VALUES {rows}"
+    assert database.execute(table).error is None
+    assert database.execute(insert).error is None
+    setter = database.plugin("action", "DatabaseArgumentSetter", **ARGUMENTS)
+    source = database.csv("1,x,,,\n")
+    source["properties"]["path"] = "${path}"
+    source["properties"]["sampleSize"] = "${size}"
+    sink = {"type": "batchsink", "name": "Trash", "properties": {}}
+
+    run = database.run(setter, source, sink)
+
+    assert run.error is None
+    assert run.stages["s2"].records_in == 1
+    log = database.instance.cdap.runs.read_log(run.run)
+    assert any("Column 'absent' is null" in line.text for line in log)
+    setter["properties"]["argumentSelectionConditions"] = "feed='news'"
+    assert "More than one records found." in str(database.run(setter, source, sink).error)
+    setter["properties"]["argumentSelectionConditions"] = "feed='none'"
+    assert "No record found." in str(database.run(setter, source, sink).error)
+    setter["properties"]["argumentsColumns"] = "nothing"
+    failed = database.run(setter, source, sink).error
+    assert failed.stage == "s0"
+    assert "NOTHING" in failed.message
+
+
+def test_arguments_need_a_table_conditions_and_columns():
+    place = {"jdbcPluginName": "d", "connectionString": "jdbc:d:x"}
+    assert messages(configure("action", "DatabaseArgumentSetter", place)) == [
+        "Invalid database.",
+        "Invalid table.",
+        "Invalid conditions.",
+        "Invalid arguments columns.",
+    ]
+    assert messages(configure("action", "DatabaseArgumentSetter", place | ARGUMENTS)) == []
+    macros = list(ARGUMENTS)
+    late = configure("action", "DatabaseArgumentSetter", place | ARGUMENTS, macros=macros)
+    assert messages(late) == []

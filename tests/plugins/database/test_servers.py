@@ -6,7 +6,9 @@ import pytest
 from database_plugins.connection_arguments import add_defaults, add_to_url, parse_arguments
 from database_plugins.jdbc import JdbcConfig
 from database_plugins.mysql import CloudSqlMysqlConfig, MysqlConfig
+from database_plugins.oracle import OracleConfig, OracleTableConfig
 from database_plugins.postgresql import CloudSqlPostgresConfig, PostgresConfig
+from database_plugins.sql_server import SqlServerConfig, SqlServerStatementConfig
 
 from localcdap.api.failures import FailureCollector
 from localcdap.api.schema import Schema
@@ -43,6 +45,14 @@ FACTORY = "&socketFactory=com.google.cloud.sql"
             {"connectionName": "10.0.0.7", "instanceType": "private"},
             "jdbc:postgresql://10.0.0.7:5432/db",
         ),
+        (SqlServerConfig, {}, "jdbc:sqlserver://localhost:1433;databaseName=db"),
+        (OracleConfig, {"connectionType": "sid"}, "jdbc:oracle:thin:@localhost:1521:db"),
+        (
+            OracleConfig,
+            {"connectionType": "service", "host": "h", "port": "1"},
+            "jdbc:oracle:thin:@//h:1/db",
+        ),
+        (OracleConfig, {"connectionType": "tns"}, "jdbc:oracle:thin:@db"),
     ],
 )
 def test_where_they_are(config: type[JdbcConfig], properties: dict[str, str], expected: str):
@@ -52,9 +62,13 @@ def test_where_they_are(config: type[JdbcConfig], properties: dict[str, str], ex
     assert list(collector) == []
 
 
-@pytest.mark.parametrize("name", ["Mysql", "Postgres", "CloudSQLMySQL", "CloudSQLPostgreSQL"])
+@pytest.mark.parametrize(
+    "name",
+    ["Mysql", "Postgres", "CloudSQLMySQL", "CloudSQLPostgreSQL", "SqlServer", "Oracle"],
+)
 def test_they_are_as_the_plugins_for_any_database(name: str):
     place = {"jdbcPluginName": "x", "database": "db", "referenceName": "r"} | CLOUD
+    place |= {"connectionType": "sid"} if name == "Oracle" else {}
     source = place | {"importQuery": "SELECT 1", "schema": str(ROW), "numSplits": "2"}
     assert messages(configure("batchsource", name, source)) == [
         "Import Query must contain the string '$CONDITIONS' if Number of Splits is not 1.",
@@ -68,8 +82,10 @@ def test_they_are_as_the_plugins_for_any_database(name: str):
     assert messages(configure("batchsink", name, sink | {"operationName": "upsert"})) == [
         "Property 'operationName' must be one of insert, not 'upsert'."
     ]
-    (lacking,) = messages(configure("action", name, place))
-    assert lacking == "Required property 'query' has no value."
+    for type in ("action", "postaction"):
+        if type == "action" or not name.startswith("Cloud"):
+            (lacking,) = messages(configure(type, name, place | {"runCondition": "success"}))
+            assert lacking == "Required property 'query' has no value."
 
 
 UTC = "sessionVariables=time_zone='+00:00'"
@@ -151,3 +167,60 @@ def test_properties_of_mysql_become_arguments_of_its_driver():
     )
     plain = MysqlConfig.build({"jdbcPluginName": "x", "database": "db"}, collector)
     assert (plain.get_driver_arguments(), list(collector)) == ({}, [])
+
+
+def test_properties_of_sql_server_become_arguments_of_its_driver():
+    collector = FailureCollector("s")
+    given = {
+        "jdbcPluginName": "x",
+        "database": "db",
+        "query": "SELECT 1",
+        "instanceName": "sales",
+        "authenticationType": "ActiveDirectoryPassword",
+        "applicationIntent": "ReadOnly",
+        "connectTimeout": "5",
+        "columnEncryption": "false",
+        "encrypt": "true",
+        "currentLanguage": "us_'english",
+    }
+    config = SqlServerStatementConfig.build(given, collector)
+    assert config.get_driver_arguments() == {
+        "instanceName": "sales",
+        "authentication": "ActiveDirectoryPassword",
+        "applicationIntent": "ReadOnly",
+        "loginTimeout": "5",
+        "columnEncryptionSetting": "Disabled",
+        "encrypt": "true",
+        "queryTimeout": "-1",
+    }
+    assert config.get_first_statement() == "SET LANGUAGE 'us_''english';"
+    plain = SqlServerConfig.build({"jdbcPluginName": "x", "database": "db"}, collector)
+    assert plain.get_driver_arguments() == {"queryTimeout": "-1"}
+    assert plain.get_first_statement() is None
+    assert list(collector) == []
+
+
+def test_tables_of_oracle_are_quoted_and_its_isolation_follows_the_role():
+    collector = FailureCollector("s")
+    given = {
+        "jdbcPluginName": "x",
+        "database": "db",
+        "connectionType": "sid",
+        "referenceName": "r",
+        "tableName": "Orders",
+        "dbSchemaName": "shop",
+    }
+    config = OracleTableConfig.build(given, collector)
+    assert (config.get_table_name(), config.get_isolation()) == ('"shop"."Orders"', "SERIALIZABLE")
+    assert config.get_driver_arguments() == {}
+    admin = OracleTableConfig.build(given | {"role": "sysdba"}, collector)
+    assert admin.get_isolation() == "READ_COMMITTED"
+    assert admin.get_driver_arguments() == {"internal_logon": "sysdba"}
+    assert list(collector) == []
+    wrong = given | {"transactionIsolationLevel": "TRANSACTION_REPEATABLE_READ"}
+    assert messages(configure("batchsink", "Oracle", wrong)) == [
+        "Oracle has no isolation level 'TRANSACTION_REPEATABLE_READ'."
+    ]
+    assert messages(configure("batchsink", "Oracle", given | {"connectionType": ""})) == [
+        "Required property 'connectionType' has no value."
+    ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -93,13 +94,10 @@ class Cube(Dataset):
     @write_only
     def add(self, *facts: CubeFact) -> None:
         """Add facts; each counts in every aggregation whose required dimensions it has."""
-        aggregations = self._read_aggregations()
         for resolution in read_resolutions(self.specification.properties):
-            cells = _Cells()
+            cells = CubeCells(self._read_aggregations(), resolution)
             for fact in facts:
-                for name, aggregation in aggregations.items():
-                    if fact.dimensions.keys() >= set(aggregation.required):
-                        cells.add(fact, name, aggregation, resolution)
+                cells.add(fact)
             cells.write(self._open_table(str(resolution)))
 
     @read_only
@@ -237,41 +235,62 @@ class Cube(Dataset):
         return self._open_table(str(resolution))
 
 
-class _Cells:
-    """The cells of some facts in one resolution."""
+class CubeCells:
+    """The cells of some facts in one resolution.
 
-    def __init__(self) -> None:
-        self._values: dict[tuple[str, int, tuple[tuple[str, str], ...], str], int] = {}
-        self._replaced: set[tuple[str, int, tuple[tuple[str, str], ...], str]] = set()
+    :param aggregations: those of the cube, by name.
+    :param resolution: in seconds.
+    """
 
-    def add(self, fact: CubeFact, name: str, aggregation: Aggregation, resolution: int) -> None:
-        """Add a fact to the cells of an aggregation."""
-        time = fact.timestamp // resolution * resolution
-        held = {k: v for k, v in fact.dimensions.items() if k in aggregation.dimensions}
-        for each in fact.measurements:
-            cell = (name, time, tuple(_sort(held).items()), each.name)
-            if each.type is MeasureType.GAUGE:
-                self._values[cell] = each.value
-                self._replaced.add(cell)
-            else:
-                self._values[cell] = self._values.get(cell, 0) + each.value
+    def __init__(self, aggregations: Mapping[str, Aggregation], resolution: int) -> None:
+        self._aggregations = aggregations
+        self._resolution = resolution
+        self._values: dict[_Cell, int] = {}
+        self._gauges: set[_Cell] = set()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def add(self, fact: CubeFact) -> None:
+        """Add a fact to the cells of each aggregation whose required dimensions it has."""
+        time = fact.timestamp // self._resolution * self._resolution
+        for name, aggregation in self._aggregations.items():
+            if not fact.dimensions.keys() >= set(aggregation.required):
+                continue
+            held = {k: v for k, v in fact.dimensions.items() if k in aggregation.dimensions}
+            place = tuple(_sort(held).items())
+            for each in fact.measurements:
+                self._add(_Cell(name, time, place, each.name), each)
+
+    def _add(self, cell: _Cell, measurement: Measurement) -> None:
+        if measurement.type is MeasureType.GAUGE:
+            self._values[cell] = measurement.value
+            self._gauges.add(cell)
+        else:
+            self._values[cell] = self._values.get(cell, 0) + measurement.value
+
+    def take(self) -> Iterator[tuple[Row, bool]]:
+        """Yield the rows of the cells, each with whether it replaces what the cube has; then forget them."""
+        values, gauges = self._values, self._gauges
+        self._values, self._gauges = {}, set()
+        for cell, value in values.items():
+            yield cell.to_row() | {"value": value}, cell in gauges
 
     def write(self, rows: RowTable) -> None:
         """Write the cells."""
-        for cell in self._replaced:
-            place = _to_row(cell)
-            rows.delete([equal(column, value) for column, value in place.items()])
-        rows.write({**_to_row(cell), "value": value} for cell, value in self._values.items())
+        for cell in self._gauges:
+            rows.delete([equal(column, value) for column, value in cell.to_row().items()])
+        rows.write(row for row, _ in self.take())
 
 
-def _to_row(cell: tuple[str, int, tuple[tuple[str, str], ...], str]) -> Row:
-    aggregation, time, dimensions, measure = cell
-    return {
-        "aggregation": aggregation,
-        "time": time,
-        "dimensions": dict(dimensions),
-        "measure": measure,
-    }
+class _Cell(NamedTuple):
+    aggregation: str
+    time: int
+    dimensions: tuple[tuple[str, str], ...]
+    measure: str
+
+    def to_row(self) -> dict[str, Any]:
+        return self._asdict() | {"dimensions": dict(self.dimensions)}
 
 
 def _sort(dimensions: Mapping[str, str]) -> dict[str, str]:

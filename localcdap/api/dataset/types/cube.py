@@ -12,7 +12,7 @@ from localcdap.api.dataset.specification import DatasetSpecification, StorageLay
 from localcdap.api.dataset.types.tables import TableRules
 from localcdap.api.schema import Schema
 
-_FACT: Final = Schema.record(
+FACT: Final = Schema.record(
     "fact",
     [
         ("aggregation", Schema.STRING),
@@ -22,6 +22,7 @@ _FACT: Final = Schema.record(
         ("value", Schema.LONG),
     ],
 )
+"""A row of a cube's table: a cell. Counters of a cell may be in several rows, which a query adds up."""
 
 
 @dataset_type("cube", description="Measurements, aggregated by time and dimensions.")
@@ -41,4 +42,4 @@ class CubeDefinition(TableRules):
         names = (
             f"{specification.name}.{each}" for each in read_resolutions(specification.properties)
         )
-        return StorageLayout({name: TableLayout(_FACT) for name in names})
+        return StorageLayout({name: TableLayout(FACT) for name in names})

@@ -26,7 +26,8 @@ _PATH: Final = re.compile(r"(?:/[-\w:@&?=+,.!*'%$_;()~]*)*(?:/)?", re.ASCII)
 
 
 @functools.cache
-def _top_levels() -> frozenset[str]:
+def list_top_levels() -> frozenset[str]:
+    """Return the top-level domains, in lower case."""
     document = resources.files(__package__).joinpath("top_level_domains.txt")
     return frozenset(document.read_text("ascii").split())
 
@@ -44,7 +45,7 @@ def _level(name: str | None) -> str:
 
 def is_top_level(name: str | None) -> bool:
     """Return whether a name is a top-level domain; a leading dot is accepted."""
-    return _level(name) in _top_levels()
+    return _level(name) in list_top_levels()
 
 
 def is_country(name: str | None) -> bool:

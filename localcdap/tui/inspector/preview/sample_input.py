@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
 import decimal
 import io
 import json
 import random
+from pathlib import Path
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import LogicalType, Schema, Type
+from localcdap.pipeline.recordings.rows import read_csv
 
 
 def parse_records(text: str, schema: Schema | None) -> list[Any]:
@@ -45,17 +46,21 @@ def format_records(records: list[Any]) -> str:
 
 
 def _read_csv(text: str, schema: Schema | None) -> list[Any]:
-    rows = [row for row in csv.reader(io.StringIO(text)) if row]
-    names = [name.strip() for name in rows[0]]
-    for number, row in enumerate(rows[1:], start=2):
-        if len(row) != len(names):
+    def check_header(header: list[str]) -> None:
+        names = [name.strip() for name in header]
+        if len(set(names)) < len(names):
             raise BadRequestError(
-                f"Line {number} has {len(row)} values, the header {len(names)} names.",
-                "Write a value for each name in every line; put quotes around a value with a comma.",
+                f"The header names a column twice: {', '.join(names)}.",
+                "Name every column once in the first line.",
             )
+
+    rows = read_csv(io.StringIO(text, newline=""), Path("records"), ",", check_header)
     return [
-        {name: _convert_cell(cell, name, schema) for name, cell in zip(names, row, strict=True)}
-        for row in rows[1:]
+        {
+            name: _convert_cell(cell, name, schema)
+            for name, cell in ((name.strip(), cell) for name, cell in row.items())
+        }
+        for row in rows
     ]
 
 

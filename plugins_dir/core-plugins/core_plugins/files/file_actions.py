@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api import Action, ActionContext, PluginConfig, StageConfigurer, field, plugin
-from localcdap.plugin_lib.files.inputs import is_remote
+from localcdap.plugin_lib.files.local_paths import resolve_local
 
 _REGEX: Final = "fileRegex"
 _WHICH: Final = (
@@ -41,8 +41,8 @@ class FileMove(Action):
 
     def run(self, context: ActionContext) -> None:
         config = self.config
-        source = _resolve_local(context, config.source)
-        target = _resolve_local(context, config.target)
+        source = resolve_local(context, config.source)
+        target = resolve_local(context, config.target)
         into_folder = source.is_dir() or config.target.endswith("/")
 
         def move(file: Path) -> None:
@@ -74,7 +74,7 @@ class FileDelete(Action):
 
     def run(self, context: ActionContext) -> None:
         config = self.config
-        path = _resolve_local(context, config.path)
+        path = resolve_local(context, config.path)
         files = _find_files(context, path, config.file_regex, config.continue_on_error)
         _apply_to_each(context, files, _delete, "deleted", config.continue_on_error)
 
@@ -87,20 +87,6 @@ def _check_regex(stage: StageConfigurer, regex: str | None) -> None:
             f"Invalid regular expression '{regex}': {error}.",
             "Write a valid regular expression that matches the names of files.",
         ).with_config_property(_REGEX)
-
-
-def _resolve_local(context: ActionContext, path: str) -> Path:
-    """Return the local path of a path in a pipeline document.
-
-    :raises StageError: for a path that is not on this machine.
-    """
-    destination = context.resolve_path(path)
-    if context.is_remote or is_remote(destination):
-        raise context.fail(
-            f"'{destination}' is not on this machine; actions can only access local files.",
-            "Map it to a local folder under [locations] in localcdap.toml, and run the pipeline here.",
-        )
-    return Path(destination)
 
 
 def _find_files(

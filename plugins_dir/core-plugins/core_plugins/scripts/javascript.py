@@ -38,6 +38,8 @@ class ScriptTransform(Transform):
 
     usage = "transform(input, emitter, context)"
     """The signature of the function that the script must define."""
+    script_property = "script"
+    """The name of the property with the script."""
 
     config: Any
 
@@ -47,7 +49,9 @@ class ScriptTransform(Transform):
         if self.config.script:
             problem = check_script(self.config.script, self.usage)
             if problem is not None:
-                stage.failures.add(f"Invalid script: {problem}.").with_config_property("script")
+                stage.failures.add(f"Invalid script: {problem}.").with_config_property(
+                    self.script_property
+                )
         check_declared(stage, self.config.lookup)
 
     def configure_connected(self, stage: StageConfigurer) -> None:

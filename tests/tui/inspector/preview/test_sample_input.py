@@ -46,7 +46,12 @@ def test_lines_of_json():
 
 @pytest.mark.parametrize(
     ("text", "reported"),
-    [('[{"id": 1', "not valid JSON"), ("id,name\n1,2,3", "Line 2 has 3 values")],
+    [
+        ('[{"id": 1', "not valid JSON"),
+        ("id,name\n1,2,3", "records:2: 3 values, but 2 columns"),
+        ("id, id\n1,2", "names a column twice: id, id"),
+        ('id\n"1\n', "records:.*unexpected end of data"),
+    ],
 )
 def test_what_is_wrong_is_reported(text, reported):
     with pytest.raises(BadRequestError, match=reported):

@@ -1,0 +1,180 @@
+"""The batch sink Kafka."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from localcdap.api import (
+    BatchSink,
+    Record,
+    Schema,
+    SinkContext,
+    StageConfigurer,
+    StageError,
+    field,
+    plugin,
+)
+from localcdap.api.arrow import RecordCodec
+from localcdap.api.rules import check_reference_name
+from localcdap.java.strings import to_java_string
+from localcdap.plugin_lib.json_texts import format_json
+
+from .client_config import KafkaClientConfig
+from .deliveries import Deliveries
+from .topics import create_producer, find_name_problem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+_FORMATS: Final = ("CSV", "JSON")
+_COMPRESSIONS: Final = ("none", "gzip", "snappy")
+_COUNT: Final = Schema.record("sent", [("messages", Schema.LONG)])
+
+
+@plugin(name="Kafka", description="Sends each record as a message to a topic of Kafka.")
+class KafkaBatchSink(BatchSink):
+    """Properties and failures are those of CDAP's plugin (kafka-plugins,
+    ``io/cdap/plugin/kafka/sink/KafkaBatchSink.java``, ``KafkaRecordWriter.java``).
+
+    Messages are in the topic as soon as they are sent, even if the run fails later. A message that no broker
+    has acknowledged fails the run, also with ``async``, where the original only logs it.
+    """
+
+    class Config(KafkaClientConfig, rename="camel"):
+        reference_name: str = field("Name of this sink in lineage and metadata.")
+        brokers: str = field("The addresses of brokers, as host:port, comma-separated.", macro=True)
+        topic: str = field("The topic, which should exist already.", macro=True)
+        is_async: str = field(
+            "Whether one broker's acknowledgment is enough (TRUE), or all copies of a message must be "
+            "acknowledged (FALSE).",
+            default="FALSE",
+            name="async",
+            macro=True,
+        )
+        key: str | None = field(
+            "Text field with the key of the message, which decides on its partition; by default, messages "
+            "have no key.",
+            default=None,
+            macro=True,
+            form="{input-field}",
+        )
+        format: str = field(
+            "Format of the messages. Values of CSV are not quoted, as in CDAP.",
+            choices=_FORMATS,
+            macro=True,
+        )
+        compression: str = field(
+            "Compression of the messages.",
+            default="none",
+            choices=_COMPRESSIONS,
+            name="compressionType",
+            macro=True,
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_reference_name(stage, config.reference_name)
+        config.check_client(stage, "brokers")
+        known = config.topic is not None and not config.contains_macro("topic")
+        problem = find_name_problem(config.topic) if known else None
+        if problem is not None:
+            stage.failures.add(problem).with_config_property("topic")
+        if config.is_async.lower() not in ("true", "false"):
+            stage.failures.add("Async flag has to be either TRUE or FALSE.").with_config_property(
+                "async"
+            )
+        if config.key and stage.input_schema is not None:
+            self._check_key(stage, stage.input_schema, config.key)
+
+    def _check_key(self, stage: StageConfigurer, schema: Schema, key: str) -> None:
+        found = schema.field(key)
+        if found is None or found.schema.non_nullable != Schema.STRING:
+            why = "is not in the input schema" if found is None else "is not a text"
+            stage.failures.add(
+                f"The key field '{key}' {why}.",
+                f"Use a text field among {', '.join(schema.field_names)}.",
+            ).with_config_property("key")
+
+    def write(self, df: DataFrame, context: SinkContext) -> None:
+        self._send(df, context, self._build_client(context))
+
+    def preview(self, df: DataFrame, context: SinkContext) -> None:
+        """Make the messages, and send none."""
+        self._send(df, context, None)
+
+    def _build_client(self, context: SinkContext) -> dict[str, Any]:
+        config = self.config
+        own = {
+            "acks": "1" if config.is_async.lower() == "true" else "all",
+            "compression.type": config.compression,
+        }
+        return config.build_client(context, own)
+
+    def _send(self, df: DataFrame, context: SinkContext, client: dict[str, Any] | None) -> None:
+        config = self.config
+        send = MessageSender(context.input_schema, client, config.topic, config.format, config.key)
+        context.in_batches(df, send, _COUNT).collect()
+
+
+class MessageSender:
+    """Sends the records of a task.
+
+    :param client: the properties of the producer; None to send nothing.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        client: dict[str, Any] | None,
+        topic: str,
+        format: str,
+        key: str | None,
+    ) -> None:
+        self._schema, self._client = schema, client
+        self._topic, self._format, self._key = topic, format, key
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Send all records, and yield how many there were.
+
+        :raises StageError: for a record without a key, and when a message is not acknowledged.
+        """
+        codec, count = RecordCodec(self._schema), 0
+        deliveries = None
+        for batch in batches:
+            for record in codec.decode(batch):
+                key, value = self._find_key(record), self._format_value(record)
+                if self._client is not None:
+                    deliveries = deliveries or Deliveries(
+                        create_producer(self._client), self._topic
+                    )
+                    partition = _choose_partition(key, deliveries) if key is not None else -1
+                    deliveries.produce(value, key, partition)
+                count += 1
+        if deliveries is not None:
+            deliveries.close("messages")
+        yield RecordCodec(_COUNT).encode([{"messages": count}])
+
+    def _find_key(self, record: Record) -> str | None:
+        if not self._key:
+            return None
+        key: str | None = record[self._key]
+        if key is None:
+            raise StageError("Message Key field value in the record is null")
+        return key
+
+    def _format_value(self, record: Record) -> bytes:
+        if self._format == "JSON":
+            return format_json(record).encode()
+        values = record.values()
+        return ",".join("" if each is None else to_java_string(each) for each in values).encode()
+
+
+def _choose_partition(key: str, deliveries: Deliveries) -> int:
+    """Return the partition of a key, by its MD5 (``StringPartitioner.java``)."""
+    digest = hashlib.md5(key.encode("utf-16-le"), usedforsecurity=False).digest()
+    return abs(int.from_bytes(digest[:4], "little", signed=True)) % deliveries.partitions
