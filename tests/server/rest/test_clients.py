@@ -18,6 +18,7 @@ IN_USE = (
     "Profile dataproc in namespace default is currently enabled. A profile can only be deleted if it is "
     "disabled"
 )
+UNKNOWN_RUN = "3c001446-e842-11f1-8216-02fc00000001"
 
 
 def wait_for_end(client, cdap, address: str) -> dict:
@@ -247,13 +248,13 @@ def test_scripts_read_the_configuration_as_text(client, pipeline):
         ("POST", "start", ["x"], 400),
         ("POST", f"apps/nope/{WORKFLOW}/start", {}, 404),
         ("POST", f"apps/nope/{WORKFLOW}/stop", None, 404),
-        ("GET", f"apps/nope/{WORKFLOW}/runs/{uuid.uuid1()}", None, 404),
+        ("GET", f"apps/nope/{WORKFLOW}/runs/{UNKNOWN_RUN}", None, 404),
         ("GET", f"apps/nope/{WORKFLOW}/status", None, 404),
         ("GET", "apps/nope/flows/F/status", None, 400),
         ("POST", f"apps/nope/{WORKFLOW}/debug", None, 501),
         ("POST", f"apps/nope/{WORKFLOW}/jump", None, 404),
         ("POST", f"apps/nope/{WORKFLOW}/runs/x/stop", None, 400),
-        ("POST", f"apps/nope/{WORKFLOW}/runs/{uuid.uuid1()}/stop?graceful=-1", None, 400),
+        ("POST", f"apps/nope/{WORKFLOW}/runs/{UNKNOWN_RUN}/stop?graceful=-1", None, 400),
         ("PUT", "apps/a%20b", {"config": {"stages": []}}, 400),
         ("PUT", "apps/empty", None, 400),
         ("DELETE", "apps/nope", None, 404),
