@@ -33,6 +33,7 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
           ``connectors``: a look into connections
         - ``messaging``, ``database``, ``security``: topics and events; backups; privileges
         - ``transactions``: transactions on structured tables, with ``structured_tables`` to create them
+        - ``client_documents``: what clients of the REST server store for themselves
 
         ``table_exports``, ``table_statements``, ``run_datasets`` and ``transaction_service`` are for
         localcdap's own processes.

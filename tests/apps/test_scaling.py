@@ -120,6 +120,7 @@ def test_numbers_change_under_load(instance: Instance) -> None:
     assert answers
 
 
+@pytest.mark.slow
 def test_the_number_survives_the_host(tmp_path: Path, capsys) -> None:
     home = str(tmp_path / "home")
     with Instance(tmp_path / "home") as before:

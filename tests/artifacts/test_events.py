@@ -109,6 +109,7 @@ def test_what_changed_while_the_instance_was_closed_is_reported_by_its_next_host
     assert ("added", "core-plugins") in changes
 
 
+@pytest.mark.slow
 def test_a_command_is_done_before_the_watcher_begins(home):
     program = (
         "import sys; from pathlib import Path; from localcdap.home import Home\n"

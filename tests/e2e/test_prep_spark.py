@@ -66,6 +66,7 @@ def prepared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Prepared:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_spark_makes_the_same(prepared: Prepared) -> None:
     for recipe, suffix in ((NATIVE, "csv"), (BATCHES, "json")):
         local = prepared.make(recipe, suffix)

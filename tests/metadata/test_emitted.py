@@ -104,6 +104,7 @@ def test_the_user_of_the_run_or_localcdap_itself_makes_the_change(emitter: Emitt
     assert emitter.users == ["anna", None]
 
 
+@pytest.mark.slow
 def test_thousands_of_operations_keep_their_order(emitter: Emitter) -> None:
     entities = [dataset("default", f"d{i}") for i in range(7)]
     operations = [

@@ -46,6 +46,7 @@ async def test_no_screen_paints_a_control_character(tmp_path: Path):
             assert find_controls(driver) == []
 
 
+@pytest.mark.slow
 async def test_no_lineage_search_or_metadata_paints_a_control_character(tmp_path: Path):
     home = Home(tmp_path / "home")
     with open_in_process(home) as cdap:

@@ -66,6 +66,7 @@ async def test_when_the_host_is_killed_the_studio_starts_another_one_and_says_so
         await driver.settled()
 
 
+@pytest.mark.slow
 async def test_wrong_settings_are_reported_and_can_be_repaired(own_home):
     own_home.path.mkdir()
     own_home.settings_file.write_text("engine.coers = 2\n")
@@ -115,6 +116,7 @@ async def test_settings_are_put_in_force_by_opening_the_instance_again(own_home)
         assert driver.app.connection.cdap.artifacts.list_plugins("default") == []
 
 
+@pytest.mark.slow
 async def test_settings_wait_while_others_use_the_host(own_home, host):
     async with Opened(own_home) as driver:
         await driver.until(lambda: driver.app.connected)

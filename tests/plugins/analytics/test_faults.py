@@ -42,6 +42,7 @@ def list_files(client: AnalyticsClient) -> list[Path]:
     return [each for each in folder.glob(f"{client.namespace}-*/**/*") if each.is_file()]
 
 
+@pytest.mark.slow
 def test_bad_records_are_counted_and_one_class_is_a_warning(client, tmp_path):
     good = [f"{n}.5,red,4,cat,{n}" for n in range(30)]
     bad = ["much,red,4,cat,1", "1.5,,,cat,"]

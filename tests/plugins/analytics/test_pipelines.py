@@ -128,6 +128,7 @@ def train_in_pipeline(client, file, *more, **properties):
     return run_document(client, document)
 
 
+@pytest.mark.slow
 def test_a_pipeline_trains_a_model_that_another_one_uses(client, animals, tmp_path):
     tree = {"algorithm": "decision.tree.classifier", "trainingParameters": '{"maxDepth": 6}'}
 

@@ -87,6 +87,7 @@ def mlflow_folder(trained):
     return Path(client.train(split, "naive.bayes")["folder"]) / "mlflow"
 
 
+@pytest.mark.slow
 def test_mlflow_reads_a_model_which_predicts_over_connect(mlflow_folder, spark):
     from mlflow.models import Model
     from pyspark.ml import PipelineModel

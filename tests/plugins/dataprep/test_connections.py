@@ -224,6 +224,7 @@ def test_records_that_match_or_fail(client: DataPrepClient, folder: Path) -> Non
 
 
 @pytest.mark.parametrize("how", ["raise", "exit", "answer", "hang"])
+@pytest.mark.slow
 def test_a_connector_that_breaks_costs_one_answer(client: DataPrepClient, how: str) -> None:
     home = Path(client.instance.home.path)
     place = home / "plugins" / client.namespace

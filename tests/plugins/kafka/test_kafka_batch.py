@@ -156,6 +156,7 @@ def test_messages_are_written_with_keys_and_read_in_every_format(
     assert len(read_rows(home / "csv")) == 3
 
 
+@pytest.mark.slow
 def test_brokers_that_are_not_there_are_an_error_of_the_stage(
     cdap_instance: TemporaryInstance, engine: object, broker: str, topic: str
 ):

@@ -80,6 +80,7 @@ async def sweep_area(driver, area) -> list[str]:
 
 
 @pytest.mark.parametrize("area", SOME_EMPTY, ids=lambda area: area.name)
+@pytest.mark.slow
 async def test_in_an_empty_area(cdap, open_studio, area):
     cdap.namespaces.create(f"empty_{area.name}")
     async with open_studio(namespace=f"empty_{area.name}") as driver:
@@ -97,6 +98,7 @@ SLOW = [pytest.param(stage, marks=pytest.mark.slow) for stage in ("File", "Proje
 
 
 @pytest.mark.parametrize("selected", [None, *SLOW])
+@pytest.mark.slow
 async def test_in_the_studio(open_studio, selected):
     document = EMPTY if selected is None else DOCUMENT
     async with open_studio(target=DocumentTarget("p", json.dumps(document))) as driver:

@@ -48,6 +48,7 @@ async def test_an_edit_of_200_stages_is_seen_at_once(open_studio, cdap, document
         await agreed(driver, cdap, editor)
 
 
+@pytest.mark.slow
 async def test_200_stages_are_walked_searched_and_changed(open_studio, cdap, document):
     async with open_studio(target=DocumentTarget("large", json.dumps(document))) as driver:
         editor = await driver.editor()

@@ -169,6 +169,7 @@ async def test_nested_json_becomes_columns(open_studio, tmp_path: Path) -> None:
         assert newcomer.keys <= 7, f"it took {newcomer.keys} keys"
 
 
+@pytest.mark.slow
 async def test_a_wide_export_of_excel(open_studio, tmp_path: Path) -> None:
     path = tmp_path / "export.xlsx"
     book = openpyxl.Workbook()

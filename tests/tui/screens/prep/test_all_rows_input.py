@@ -18,6 +18,7 @@ ROWS = 2500
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_all_rows_behind_connections(tmp_path: Path, cdap_engine_directory: Path) -> None:
     assert cdap_engine_directory
     bucket = tmp_path / "bucket"

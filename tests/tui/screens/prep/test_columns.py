@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from localcdap.tui.routes import PrepTarget
 from localcdap.tui.screens.prep.facets import FacetList
 from tests.tui.screens.prep.test_screen import column, opened, shown, write
@@ -63,6 +65,7 @@ async def test_facets_count_filter_and_become_a_directive(open_studio, tmp_path)
         assert not screen.facets
 
 
+@pytest.mark.slow
 async def test_rows_that_are_there_again_lead_to_a_pipeline(open_studio, tmp_path):
     path = make_file(tmp_path)
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
@@ -106,6 +109,7 @@ async def test_directives_by_example(open_studio, tmp_path):
         assert screen.recipe.directives == ["split-email :mail"]
 
 
+@pytest.mark.slow
 async def test_of_very_many_columns_each_can_be_reached(open_studio, tmp_path):
     path = tmp_path / "wide.json"
     path.write_text(json.dumps({f"c{n}": n for n in range(2000)}) + "\n")

@@ -83,6 +83,7 @@ async def test_data_are_browsed_looked_at_and_opened(open_studio, connections):
         assert source["delimiter"] == ";"
 
 
+@pytest.mark.slow
 async def test_kinds_of_samples(open_studio, connections):
     target = PrepTarget(connection="files", path="2026/orders.csv")
     async with open_studio(target=target) as driver:

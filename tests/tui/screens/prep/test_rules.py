@@ -88,6 +88,7 @@ async def test_rules_are_made_counted_and_changed(open_studio, path):
         assert "fails the run" in shown(driver)
 
 
+@pytest.mark.slow
 async def test_rules_go_along(open_studio, path, tmp_path, capsys, home):
     target = tmp_path / "r.recipe"
     async with open_studio(target=PrepTarget(path=str(path))) as driver:

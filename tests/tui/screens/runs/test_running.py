@@ -99,6 +99,7 @@ async def test_a_run_is_found_again_and_repeated(cdap, document, open_studio, tm
         assert "already exists" in view.query_one("#run-error").content.plain
 
 
+@pytest.mark.slow
 async def test_a_run_is_stopped_after_a_question(cdap, document, open_studio):
     run = start(cdap, document, input="in.csv", output="out")
     async with open_studio(target=RunTarget(run)) as driver:

@@ -96,6 +96,7 @@ async def test_rows_are_changed_added_and_deleted(open_studio, items):
         await driver.until(lambda: [row["id"] for row in items()] == [7])
 
 
+@pytest.mark.slow
 async def test_a_row_that_has_changed_meanwhile_is_not_overwritten(open_studio, items, cdap):
     async with open_studio() as driver:
         await show(driver, "items")
