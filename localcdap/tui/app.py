@@ -83,7 +83,7 @@ class StudioApp(BaseApp):
         self._was_pending = False
 
     def on_mount(self) -> None:
-        self._exit_on_signals()
+        self._handle_signals()
         self.load_keymap()
         self.call_after_refresh(self._connect)
         self.set_interval(_BUSY_S, self._update_busy)
@@ -159,13 +159,18 @@ class StudioApp(BaseApp):
             return False
         return await super().run_action(action, default_namespace, namespaces)
 
-    def _exit_on_signals(self) -> None:
-        """Exit in order and restore the terminal on SIGTERM and SIGHUP."""
+    def _handle_signals(self) -> None:
+        """Exit in order on SIGTERM and SIGHUP; stop and go on, on SIGTSTP and SIGCONT, between two events."""
         if threading.current_thread() is not threading.main_thread():
             return
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.exit_on_signal, number)
+        # Textual's handlers write to the queue of its writer thread. Python calls them between any two
+        # instructions, so also while the same thread holds the lock of that queue, and waits forever.
+        for number in (signal.SIGTSTP, signal.SIGCONT):
+            if callable(handler := signal.getsignal(number)):
+                loop.add_signal_handler(number, handler, number, None)
 
     def exit_on_signal(self, number: int) -> None:
         """Exit on a signal, without a question."""

@@ -248,7 +248,8 @@ class LogView(StudioNode, ScrollView, can_focus=True):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        if new_value < old_value and not self._is_showing:
+        # A higher view scrolls by itself, to the end of what there is.
+        if new_value < old_value and new_value < self.max_scroll_y and not self._is_showing:
             self.follows = False
         self._show_rows()
 

@@ -77,6 +77,16 @@ async def test_the_view_follows_until_the_user_scrolls_up(cdap: Cdap, open_log) 
         await driver.until(lambda: log.is_ended)
 
 
+async def test_the_view_follows_in_a_terminal_that_changes_its_size(cdap: Cdap, open_log) -> None:
+    run = write_run(cdap, status=RunStatus.RUNNING)
+    write_log(cdap, run.run, [*lines(60), StoredLogLine(61, 61, "ERROR", "trace\n" * 10, "S")])
+    async with open_log(run.run, size=(80, 24)) as (driver, log):
+        for size in ((80, 40), (80, 20), (120, 30)):
+            await driver.resize(*size)
+            assert log.view.follows
+            assert log.view._screen[-1][0] == 60
+
+
 async def test_every_line_can_be_reached(cdap: Cdap, open_log) -> None:
     run = write_run(cdap).run
     write_log(cdap, run, [*lines(60), StoredLogLine(61, 61, "ERROR", "trace\n" * 10, "S")])
