@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 
 import pytest
 from textual.app import App
@@ -144,6 +146,25 @@ async def test_the_private_attributes_that_the_studio_reads_are_there():
         assert isinstance(removal._tasks, list)
         assert hasattr(removal, "_post_remove")
         await removal
+
+
+def test_a_strip_has_the_caches_of_textual_once_they_are_used():
+    """In another process: the studio of another test has replaced the constructor in this one."""
+    script = """
+from rich.segment import Segment
+from textual.strip import Strip
+from localcdap.tui.textual_internals.strip import install_lazy_caches
+names = [name for name in Strip.__slots__ if not name.endswith('__')]
+def describe(strip):
+    return {n: getattr(getattr(strip, n), '_maxsize', getattr(strip, n)) for n in names}
+theirs = describe(Strip([], 0))
+install_lazy_caches()
+assert describe(Strip([], 0)) == theirs
+strip = Strip([Segment("abc")], 3)
+assert strip.crop(1, 2) is strip.crop(1, 2)
+assert not hasattr(strip, '_no_such_cache')
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 async def test_a_key_that_comes_while_the_app_closes_has_no_effect():

@@ -22,6 +22,7 @@ from textual.widget import Widget
 from textual.worker import WorkerFailed
 
 from localcdap.tui.textual_internals.control_filter import ControlFilter
+from localcdap.tui.textual_internals.strip import install_lazy_caches
 
 _SOURCES: Final = 1024
 """Sources whose rules are cached. Each widget class is one source; the studio has about 150."""
@@ -86,6 +87,7 @@ class InternalsApp(App[None]):
     """An app with the studio's changes to Textual's private methods."""
 
     def __init__(self) -> None:
+        install_lazy_caches()
         super().__init__()
         self.stylesheet = CachedStylesheet(variables=self.get_css_variables())
         self._control_filter: Final = ControlFilter()
