@@ -319,6 +319,7 @@ def test_a_listener_that_fails_is_tried_again_and_holds_up_nobody(tmp_path):
         wait_until(lambda: instance.call("GET", "/deletions").body == {"sales": 2})
 
 
+@pytest.mark.slow
 def test_a_host_that_leaves_has_another_one_handle_the_events_left(tmp_path):
     with Instance(tmp_path / "home") as instance:
         instance.put("catalogue", "system")

@@ -195,6 +195,7 @@ def test_changes_keep_their_order(modules: Modules, prices: DatasetService) -> N
     assert [row["item"] for row in read(modules)] == ["x", "y"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "action", ["raise", "exit", "hang", "refuse", "bad", "foreign", "unknown", "stale"]
 )

@@ -148,6 +148,7 @@ def test_partitions(cdap, create, format):
 READABLE = {**WRITERS, "text": lambda path: path.write_text("ada\nbob\n", encoding="utf-8")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", READABLE)
 @pytest.mark.parametrize(
     "condition",
@@ -252,6 +253,7 @@ def test_a_file_set_without_format_is_no_table(cdap):
     cdap.datasets.drop("default", "plain")
 
 
+@pytest.mark.slow
 def test_statements_and_views_read_file_sets(cdap, create, tmp_path):
     folder = create("parquet", "partitionedFileSet", **DAYS)
     for day, name in (("mon", "ada"), ("tue", "bob")):

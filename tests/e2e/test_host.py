@@ -112,6 +112,7 @@ def test_the_instance_is_called_while_spark_starts(
         assert (run["run"], run["status"]) == (detached.json["run"], "PENDING")
 
 
+@pytest.mark.slow
 def test_a_command_that_is_killed_while_spark_starts_leaves_run_and_host(
     program: Program, document: str, starting_engine: Path
 ):
@@ -155,6 +156,7 @@ def test_many_commands_at_once_share_one_host(program: Program):
     assert len({out for _, out, _ in answers}) == 1
 
 
+@pytest.mark.slow
 def test_a_host_without_clients_and_work_ends(program: Program):
     program("runs")
 
@@ -162,6 +164,7 @@ def test_a_host_without_clients_and_work_ends(program: Program):
     assert (program.home / "host.log").read_text() == ""
 
 
+@pytest.mark.slow
 def test_the_next_command_has_the_settings_plugins_and_variables_of_its_time(program: Program):
     def list_plugins() -> set[str]:
         return {each["name"] for each in program("plugins", "--json").json}
@@ -196,6 +199,7 @@ def test_an_instance_that_cannot_be_opened_is_reported_with_its_reason(program: 
     assert not is_hosted(program.home)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("command", ["preview", "test"])
 def test_work_in_progress_outlives_the_command_that_opened_the_instance(
@@ -219,6 +223,7 @@ def test_work_in_progress_outlives_the_command_that_opened_the_instance(
     assert host not in (opener.pid, worker.pid)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("command", ["preview", "test"])
 def test_work_that_ends_with_a_killed_host_is_reported(

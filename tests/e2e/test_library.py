@@ -82,6 +82,7 @@ def test_an_import_with_failures_says_all_and_keeps_nothing_until_fixed(
     assert changes == [("In", ["artifact"]), ("Out", ["artifact"])]
 
 
+@pytest.mark.slow
 def test_a_deployed_pipeline_is_validated_and_debugged_by_its_name(
     command: Command, document: dict[str, Any], tmp_path: Path
 ):
@@ -253,6 +254,7 @@ def test_wrong_use_has_its_exit_code(command: Command):
     assert reported == dict(cases)
 
 
+@pytest.mark.slow
 def test_a_plugin_that_is_required_away_later_is_not_found_when_its_pipeline_runs(
     program: Program, document: dict[str, Any], file: str
 ):

@@ -68,6 +68,7 @@ def test_a_namespace_with_everything_comes_and_goes(program: Program, command: C
     assert answer(command("secrets", "-n", "team", "--json")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

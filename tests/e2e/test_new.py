@@ -51,6 +51,7 @@ def test_a_namespace_and_the_folder_of_the_settings(program: Program):
     assert (path / "pyproject.toml").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "reported"),
     [

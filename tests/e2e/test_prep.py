@@ -58,6 +58,7 @@ def test_a_recipe_is_applied_to_a_file(shell: Shell) -> None:
     }
 
 
+@pytest.mark.slow
 def test_stdin_macros_and_lines(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     shell.recipe.write_text("parse-as-csv :body ';' true\ndrop :body\nkeep ${column}\n")
     content = io.TextIOWrapper(io.BytesIO(CONTENT.encode()))
@@ -69,6 +70,7 @@ def test_stdin_macros_and_lines(shell: Shell, monkeypatch: pytest.MonkeyPatch) -
     assert "read as text" in errors
 
 
+@pytest.mark.slow
 def test_the_recipe_of_a_pipeline(shell: Shell) -> None:
     def make_stage(name: str, directives: str) -> object:
         plugin = {"name": "Wrangler", "properties": {"directives": directives}}
@@ -86,6 +88,7 @@ def test_the_recipe_of_a_pipeline(shell: Shell) -> None:
     assert (code, output.splitlines()[0]) == (0, "Name")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_says_why(shell: Shell) -> None:
     for arguments, message in (
         (("none.recipe", str(shell.input)), "there is no such file"),
@@ -105,6 +108,7 @@ def test_a_document_without_a_recipe_says_so(shell: Shell, document: str) -> Non
     assert str(shell.recipe) in errors
 
 
+@pytest.mark.slow
 def test_rules_are_obeyed(shell: Shell) -> None:
     rules = shell.folder / "rules.json"
     rules.write_text(
@@ -151,6 +155,7 @@ def test_what_is_neither_a_file_nor_a_connection(shell: Shell, capsys) -> None:
     assert "needs a terminal" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_recipe_becomes_a_program(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     def export(*more: str) -> tuple[int, str, str]:
         given = (str(shell.recipe), str(shell.input), "--home", str(shell.folder / "home"))

@@ -94,6 +94,7 @@ def test_fan_out_errors_and_splitter_ports(program: Program, tmp_path: Path, sou
     assert len(seen.read_text()) == 3, "each record is transformed once for all sinks"
 
 
+@pytest.mark.slow
 def test_arguments_give_macros_their_values(program: Program, tmp_path: Path, source: Path):
     document = pipeline(
         [csv_source("In", Path("${folder}/in.csv"), ROW), json_sink("Out", tmp_path / "${where}")],
@@ -163,6 +164,7 @@ def test_compressed_input_is_read(program: Program, tmp_path: Path):
     assert run["stages"]["In"]["out"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "properties", "expected"),
     [
@@ -223,6 +225,7 @@ def test_a_sink_that_cannot_be_written_fails_before_anything_is_written(
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")], "no staging is left"
 
 
+@pytest.mark.slow
 def test_a_plugin_that_raises_is_reported_with_its_record(
     program: Program, tmp_path: Path, source: Path
 ):
@@ -246,6 +249,7 @@ def test_a_plugin_that_raises_is_reported_with_its_record(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["in/people.csv", "gs://bucket/people.csv"])
 def test_a_schema_taken_from_a_file_is_that_of_the_run(program: Program, tmp_path: Path, path: str):
     (program.home / "in").mkdir(parents=True)

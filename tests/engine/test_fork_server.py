@@ -169,6 +169,7 @@ def test_without_a_template_a_process_is_started(tmp_path: Path):
     assert not process.directory.exists()
 
 
+@pytest.mark.slow
 def test_a_run_process_goes_on_when_the_template_is_killed(tmp_path: Path):
     running = Running(tmp_path)
     pid, input = running.fork()
@@ -182,6 +183,7 @@ def test_a_run_process_goes_on_when_the_template_is_killed(tmp_path: Path):
     wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
 
 
+@pytest.mark.slow
 def test_a_template_with_old_code_leaves(tmp_path: Path):
     """It has loaded a module of the folder that is changed afterwards."""
     script = (

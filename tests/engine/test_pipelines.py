@@ -40,6 +40,7 @@ def test_record_stages_in_a_row_see_each_others_records(spark, pipeline):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [True, False])
 def test_errors_reach_every_collector_and_nothing_else_does(spark, pipeline, counts):
     pipeline.stage("even", plugins.EvenTwice, {}, ["in"])
@@ -310,6 +311,7 @@ def test_tables_are_staged_with_schema_and_key(spark, pipeline):
     assert counts["table"].in_ == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("compute", "times"), [("WithTotal", 2), ("CachedTotal", 1)])
 def test_the_input_of_a_computation_is_computed_once_if_it_says_so(
     spark, pipeline, tmp_path, compute, times

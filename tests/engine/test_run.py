@@ -147,6 +147,7 @@ def test_a_process_that_waits_gets_its_order_and_completes(engine, run_directory
     assert (run_directory / "order.json").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("fail_at", [None, "7"])
 def test_what_plugins_say_in_workers_is_in_the_log(

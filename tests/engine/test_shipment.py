@@ -108,6 +108,7 @@ def test_a_python_without_localcdap_loads_a_plugin_from_what_was_sent(tmp_path: 
     assert not sent & {"junk.pyc", "cli", "host", "plugins_dir"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["no_such_package", "a-b", "msgspec._core", ""])
 def test_a_package_that_is_not_here(tmp_path: Path, name: str):
     shipment = Shipment(Session(tmp_path), tmp_path, [name])

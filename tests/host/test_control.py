@@ -89,6 +89,7 @@ def test_a_repair_ends_a_host_that_nobody_uses(home: Home):
     assert record is None or record.pid != pid
 
 
+@pytest.mark.slow
 def test_a_host_with_other_settings_is_replaced_only_when_nobody_uses_it(home: Home):
     with closing(Cdap(home)) as first:
         home.settings_file.write_text("preview.records = 3\n")
@@ -113,6 +114,7 @@ def test_a_host_of_another_version_is_named_while_it_is_used(home: Home):
         assert cdap.host_pid == record.pid
 
 
+@pytest.mark.slow
 def test_calls_are_repeated_at_the_next_host_unless_they_may_have_taken_effect(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ):
@@ -161,6 +163,7 @@ def test_a_call_that_ends_every_host_is_not_repeated_for_ever(
         assert len(made) == 3
 
 
+@pytest.mark.slow
 def test_what_a_lost_host_kept_in_memory_is_reported(home: Home):
     with closing(Cdap(home)) as cdap:
         with pytest.raises(NotFoundError), cdap.require_same_host("the preview"):

@@ -95,6 +95,7 @@ CALLS: dict[str, Callable] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_a_document_is_parsed_once_in_the_host(
     cdap_instance: TemporaryInstance, parses: list[str], name: str
@@ -104,6 +105,7 @@ def test_a_document_is_parsed_once_in_the_host(
     assert parses == [TEXT]
 
 
+@pytest.mark.slow
 def test_an_edit_parses_nothing(cdap_instance: TemporaryInstance, parses: list[str]):
     editing = cdap_instance.cdap.editing
     opened = editing.open(OpenRequest(TEXT))

@@ -111,6 +111,7 @@ def test_a_row_is_written(format_, values, line):
 texts = st.text(alphabet='ab ,"\n\r', max_size=30)
 
 
+@pytest.mark.slow
 @given(texts, st.sampled_from([DEFAULT, RFC4180]))
 def test_every_shortcut_reads_what_the_full_rules_read(text, format_):
     def outcome(read):

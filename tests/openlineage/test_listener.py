@@ -82,6 +82,7 @@ def test_each_run_has_a_start_and_an_end(instance: TemporaryInstance) -> None:
     assert {each["job"]["namespace"] for each in read(instance)} == {"localcdap://prod/default"}
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_before_it_runs_has_a_start_too(instance: TemporaryInstance) -> None:
     instance.cdap.namespaces.create("team")
     run = write_run(instance.cdap, status=RunStatus.PENDING, namespace="team")
@@ -99,6 +100,7 @@ def test_a_run_that_ends_before_it_runs_has_a_start_too(instance: TemporaryInsta
     assert start["job"]["namespace"] == "localcdap://prod/team"
 
 
+@pytest.mark.slow
 def test_datasets_of_several_stages(instance: TemporaryInstance) -> None:
     run = start_run(instance)
     accesses = [
@@ -141,6 +143,7 @@ def test_datasets_of_several_stages(instance: TemporaryInstance) -> None:
     assert written["outputFacets"]["outputStatistics"]["rowCount"] == 5
 
 
+@pytest.mark.slow
 def test_a_run_that_was_removed_has_what_its_status_says(instance: TemporaryInstance) -> None:
     run, newer = start_run(instance), start_run(instance)
     access = DatasetAccess("in", "raw", False, SCHEMA, (RAW,), is_whole=True)
@@ -167,6 +170,7 @@ def build_document(path: str) -> str:
     return json.dumps(pipeline([source, sink], ("in", "out")) | {"name": "copies"})
 
 
+@pytest.mark.slow
 def test_each_version_of_a_pipeline_has_an_event(instance: TemporaryInstance) -> None:
     cdap = instance.cdap
     for path in ("one.txt", "${second}"):
@@ -186,6 +190,7 @@ def test_each_version_of_a_pipeline_has_an_event(instance: TemporaryInstance) ->
     assert "run" not in first
 
 
+@pytest.mark.slow
 def test_planned_stages_name_datasets_as_lineage_does(instance: TemporaryInstance) -> None:
     """A table has the name of its place, and another dataset its own, also without a reference name."""
     source = stage("in", "batchsource", "Stream", duration="1d", format="text")
@@ -227,6 +232,7 @@ def test_a_start_event_holds_no_argument_that_is_a_secret(instance: TemporaryIns
     assert [each["name"] for each in second["inputs"]] == ["/data/monday/a.txt"]
 
 
+@pytest.mark.slow
 def test_events_are_delivered_by_a_later_host_and_earlier_ones_are_not_made(tmp_path: Path) -> None:
     file = tmp_path / "shop" / "events.jsonl"
     with TemporaryInstance(tmp_path / "shop") as instance:
@@ -263,6 +269,7 @@ def test_events_are_delivered_by_a_later_host_and_earlier_ones_are_not_made(tmp_
         assert {each["run"]["runId"] for each in read_events(file)} == {later.run}
 
 
+@pytest.mark.slow
 def test_the_doctor_finds_an_endpoint_that_is_dead(
     instance: TemporaryInstance,
     capsys: pytest.CaptureFixture[str],

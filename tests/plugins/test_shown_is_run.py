@@ -449,6 +449,7 @@ def _make_table(instance: TemporaryInstance) -> None:
     assert instance.run({"name": "p", "artifact": artifact, "config": config}).error is None
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "plugin", [p for p, sample in SAMPLES.items() if sample.inputs], ids=lambda p: f"{p[0]} {p[1]}"

@@ -174,6 +174,7 @@ def find_edges(instance: TemporaryInstance, dataset: str, field: str) -> set[tup
     }
 
 
+@pytest.mark.slow
 def test_fields_are_followed_through_recipes_aggregates_and_pipelines(
     instance: TemporaryInstance,
 ) -> None:

@@ -161,6 +161,7 @@ READERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("readers", READERS.values(), ids=READERS)
 def test_a_null_that_fails_a_run_fails_the_preview(instance: TemporaryInstance, readers):
     """The same message of the same stage; a stage that does not read the field does not fail."""
@@ -269,6 +270,7 @@ def test_what_cannot_be_previewed_is_refused_at_once(instance: TemporaryInstance
         instance.cdap.previews.get("default", "x")
 
 
+@pytest.mark.slow
 def test_the_program_shows_a_crash_and_a_preview_ends_with_its_host(
     instance: TemporaryInstance, tmp_path: Path, capsys
 ):

@@ -174,6 +174,7 @@ def test_every_incapable_plugin_is_named_and_nothing_is_started(home: Home, tmp_
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_pipeline_from_before_a_requirement_fails_once_there_is_one(home: Home, tmp_path: Path):
     home.settings_file.write_text(SETTINGS + '[profiles.late]\nremote="sc://a"\n')
     with open_in_process(home) as cdap:
@@ -191,6 +192,7 @@ def test_a_pipeline_from_before_a_requirement_fails_once_there_is_one(home: Home
     assert "lacks gcp" in after.error.message
 
 
+@pytest.mark.slow
 def test_a_hidden_plugin_is_not_found_and_never_incapable(home: Home, tmp_path: Path):
     home.settings_file.write_text("plugin.required.capabilities = 'mode_cloud'\n" + SETTINGS)
     with open_in_process(home) as cdap, pytest.raises(InvalidPipelineError) as caught:
@@ -271,6 +273,7 @@ def test_a_deployed_pipeline_that_lost_a_plugin_leaves_a_failed_run_and_its_log(
     assert not list(home.runs.iterdir())
 
 
+@pytest.mark.slow
 def test_a_deployed_pipeline_keeps_the_artifacts_that_its_deployment_chose(
     home: Home, tmp_path: Path
 ):
@@ -322,6 +325,7 @@ def test_a_deployed_pipeline_keeps_the_artifacts_that_its_deployment_chose(
     assert {each.stage for each in repaired.repairs} == {"In", "Middle", "Late"}
 
 
+@pytest.mark.slow
 def test_a_deployed_pipeline_keeps_the_plugins_that_its_plugins_use(home: Home, tmp_path: Path):
     first = home.path / "plugins" / "far-1.0.0.py"
     first.write_text(FAR)
@@ -342,6 +346,7 @@ def test_a_deployed_pipeline_keeps_the_plugins_that_its_plugins_use(home: Home, 
     assert "(far 1.1.0)" in of_file
 
 
+@pytest.mark.slow
 def test_a_profile_that_is_not_there(home: Home, tmp_path: Path):
     with open_in_process(home) as cdap:
         with pytest.raises(NotFoundError, match="native, cluster, strict"):
@@ -349,6 +354,7 @@ def test_a_profile_that_is_not_there(home: Home, tmp_path: Path):
         assert not cdap.runs.list_runs("default")
 
 
+@pytest.mark.slow
 def test_the_command_line_prints_the_refusal_and_lists_profiles(home: Home, tmp_path: Path):
     program = Program(home.path, {"LOCALCDAP_ENGINE_DIRECTORY": str(home.path / "spark")})
     file = tmp_path / "p.json"
@@ -406,6 +412,7 @@ def test_what_a_preview_requires():
     assert not find_incapable_plugins(plugins, lambda _: [], CapabilityRequirement())
 
 
+@pytest.mark.slow
 def test_a_preference_yields_to_a_runtime_argument(home: Home, tmp_path: Path):
     with open_in_process(home) as cdap:
         cdap.preferences.replace(

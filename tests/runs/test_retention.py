@@ -100,6 +100,7 @@ def test_with_both_limits_either_keeps_a_run(cdap: Cdap):
     assert cdap.runs.prune("default", RunRetention(newest=1)) == [newer]
 
 
+@pytest.mark.slow
 def test_active_runs_stay_and_count(cdap: Cdap):
     old, ended = write_days(cdap, 9, 8)
     (active,) = write_days(cdap, 7, status=RunStatus.RUNNING)
@@ -108,6 +109,7 @@ def test_active_runs_stay_and_count(cdap: Cdap):
     assert list_ids(cdap) == {active}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "retention", [RunRetention(), RunRetention(days=-1), RunRetention(newest=-1)]
 )
@@ -120,6 +122,7 @@ def test_nothing_is_removed_without_a_limit(cdap: Cdap, retention):
     assert len(list_ids(cdap)) == 1
 
 
+@pytest.mark.slow
 def test_the_settings_are_applied_when_the_host_starts(home: Home):
     with open_in_process(home) as cdap:
         old, young = write_days(cdap, 9, 1)

@@ -11,7 +11,7 @@ import pytest
 
 from localcdap.home import Home
 from localcdap.host.cdap import Cdap, open_in_process
-from tests.tui.studio_driver import Driver, at_rest, studio
+from tests.tui.studio_driver import Driver, at_rest, leave_unpainted, studio
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +32,15 @@ def no_naps(monkeypatch):
     monkeypatch.setattr("textual.screen.UPDATE_PERIOD", 1.0)
     monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
     monkeypatch.setattr("textual.widgets.Input._toggle_cursor", lambda _: None)
+
+
+@pytest.fixture(autouse=True)
+def no_frames(monkeypatch):
+    """No frame is painted for a terminal that nobody sees, which takes a third of the processor: a test that
+    looks at the screen paints it (``_compositor.render_strips``, ``export_screenshot``), and
+    :func:`tests.tui.studio_driver.studio` paints the last screen of each test.
+    """
+    monkeypatch.setattr("textual.screen.Screen._compositor_refresh", leave_unpainted)
 
 
 @pytest.fixture(scope="module")

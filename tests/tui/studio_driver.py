@@ -11,6 +11,7 @@ from textual._context import active_app
 from textual.app import App
 from textual.events import Key, Paste
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from localcdap.home import Home
 from localcdap.host.cdap import Cdap
@@ -118,6 +119,7 @@ async def studio(
         await driver.until(lambda: app.connected)
         await driver.settled()
         yield driver
+        app.screen._compositor.render_strips()
         app.workers.cancel_all()  # as when its user leaves it
     connection.close()
     app.calls.shut_down(0)  # who waits for events goes on until the module ends
@@ -136,6 +138,15 @@ async def at_rest(*_: float) -> None:
     await asyncio.sleep(0)
     while loop.time() < deadline and (loop._ready or _draw(app)):  # type: ignore[attr-defined]
         await asyncio.sleep(0)
+
+
+def leave_unpainted(screen: Screen[object]) -> None:
+    """Take what waits for the next frame as painted. It takes the place of a method of Textual's screens."""
+    if screen in screen.app._background_screens and screen._compositor._dirty_regions:
+        screen.app.screen.refresh(*screen._compositor._dirty_regions)
+    screen._compositor._dirty_regions.clear()
+    screen._dirty_widgets.clear()
+    screen.app._update_mouse_over(screen)
 
 
 def _draw(app: App[object]) -> bool:

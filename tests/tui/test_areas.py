@@ -7,6 +7,7 @@ import pytest
 from localcdap.tui.areas import AREAS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("area", AREAS, ids=lambda area: area.name)
 async def test_a_key_opens_each_area(open_studio, area):
     async with open_studio() as driver:

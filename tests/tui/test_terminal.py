@@ -62,6 +62,7 @@ def test_signals_end_it_in_order(terminal, number):
     assert opened.is_restored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gets_signal", [True, False])
 def test_it_ends_with_its_terminal(terminal, gets_signal):
     opened = terminal(gets_signal=gets_signal)
@@ -81,6 +82,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_fault_ends_it_in_order_and_leaves_a_report(terminal, tmp_path):
     opened = terminal(program=[sys.executable, "-c", BROKEN])
     opened.until("plugins")
@@ -95,6 +97,7 @@ def test_a_fault_ends_it_in_order_and_leaves_a_report(terminal, tmp_path):
     assert "RuntimeError" in report.read_text()
 
 
+@pytest.mark.slow
 def test_the_editor_gets_the_terminal_and_gives_it_back(terminal, tmp_path):
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\necho "in the editor"; echo "preview.records = 9" > "$1"\n')
@@ -124,6 +127,7 @@ def test_without_colours_there_are_none(terminal):
     assert all(red == green == blue for red, green, blue in colours)
 
 
+@pytest.mark.slow
 def test_a_studio_goes_on_when_another_one_and_then_the_host_are_killed(terminal, tmp_path):
     first = terminal()
     first.until("plugins")

@@ -327,6 +327,7 @@ def test_tables_keep_what_they_are_parted_by_until_they_are_made_again(instance)
     assert parted("DROP TABLE d.parts; SELECT 1; CREATE TABLE d.parts (x INT64)") is None
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_actions_change_tables_and_set_arguments(instance, cdap_engine_directory):
     do(

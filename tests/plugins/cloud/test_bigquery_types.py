@@ -130,6 +130,7 @@ def plugin(type: str, name: str, **properties: str) -> dict[str, Any]:
     return {"type": type, "name": name, "properties": properties}
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_values_are_converted_as_bigquery_converts_them(instance, cdap_engine_directory):
     (instance.home.path / "in.csv").write_text("1,12.345,2026-02-01T10:00:00,7,2026-02-03\n")

@@ -44,6 +44,7 @@ def documents(instance: TemporaryInstance) -> dict[str, Any]:
     return {key: json.loads(value) for key, value in rows.rows}
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_documents_are_written_replaced_and_read(cdap_instance: TemporaryInstance, engine: object):
     sink = stage("batchsink", "Firestore", **COMMON, **BY_NAME)

@@ -324,6 +324,7 @@ def test_json_that_does_not_fit_fails_the_run(read, folder, line, expected):
     assert "bad.json" in str(failure.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["[]x", '{"a": "x", "b": "y"}'])
 def test_json_is_checked_also_in_fields_that_nothing_reads(spark, tmp_path, folder, line):
     (folder / "bad.json").write_text('{"a": 1, "b": "x"}\n' + line)
@@ -354,6 +355,7 @@ def test_blobs(read, folder):
     assert sorted(r["body"] for r in read(format="blob")) == [b"", bytes(range(256))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["parquet", "orc"])
 def test_columnar_files_that_differ_from_the_schema(read, folder, format):
     import pyarrow as pa
@@ -432,6 +434,7 @@ def test_nothing_to_read(read, folder):
         assert read(ignoreNonExistingFolders="true", **properties) == []
 
 
+@pytest.mark.slow
 def test_sheets(read, folder):
     book = openpyxl.Workbook()
     book.active.append(["id", "name"])
@@ -443,6 +446,7 @@ def test_sheets(read, folder):
     assert read(format="xls", skipHeader="true") == [{"id": 1.5, "name": "x"}]
 
 
+@pytest.mark.slow
 def test_each_task_gets_the_header(read, folder):
     (folder / "a.csv").write_text("id,name\n" + "".join(f"{i},x\n" for i in range(9)))
     (folder / "b.csv").write_text("id,name\n10,y\n")

@@ -168,6 +168,7 @@ def _day_in_tokyo() -> str:
     return f"{now.year}/day-{now.day:02}"
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_the_latest_snapshot_is_read(instance):
     sink = stage("batchsink", "SnapshotAvro", name="snap")

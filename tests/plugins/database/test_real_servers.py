@@ -113,6 +113,7 @@ def place(instance: TemporaryInstance, server: Server) -> Place:
     return made
 
 
+@pytest.mark.slow
 def test_all_types_are_read_and_written(place: Place):
     columns = COLUMNS[place.server.plugin]
     create = place.plugin("action", query=f"CREATE TABLE copies ({columns})")
@@ -202,6 +203,7 @@ def test_a_query_that_fails_amid_the_rows_says_why(place: Place):
     assert reason in run.error.message
 
 
+@pytest.mark.slow
 def test_a_connection_with_a_secure_key_and_one_that_is_wrong(place: Place):
     cdap, server = place.instance.cdap, place.server
     given = place.plugin("", referenceName="")["properties"]
@@ -228,6 +230,7 @@ def test_a_connection_with_a_secure_key_and_one_that_is_wrong(place: Place):
     assert WRONG not in shown
 
 
+@pytest.mark.slow
 def test_a_connection_browses_and_samples(place: Place):
     cdap, server = place.instance.cdap, place.server
     given = place.plugin("", referenceName="")["properties"]
@@ -266,6 +269,7 @@ def test_a_connection_browses_and_samples(place: Place):
     assert failure.property == "jdbcPluginName"
 
 
+@pytest.mark.slow
 def test_random_records_and_all_rows_of_a_connection(place: Place):
     cdap, server = place.instance.cdap, place.server
     given = place.plugin("", referenceName="")["properties"]

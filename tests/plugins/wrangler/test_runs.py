@@ -139,6 +139,7 @@ def test_a_failing_row_fails_the_run_even_behind_a_filter_and_python_columns(spa
         )
 
 
+@pytest.mark.slow
 def test_records_that_a_recipe_sends_away_are_errors_with_their_code(spark, tmp_path):
     ran = Ran(
         spark,
@@ -193,6 +194,7 @@ HALVES = Schema.record(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "last", "place"),
     [
@@ -232,6 +234,7 @@ COUNTS = Schema.record("counts", [("n", TEXT), ("m", TEXT)])
 BLANKS = [{"n": "4", "m": "1"}, {"n": "", "m": ""}, {"n": "  ", "m": "  "}, {"n": None, "m": None}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "types", "expected", "places"),
     [

@@ -48,6 +48,7 @@ async def test_what_is_typed_is_an_edit_and_its_failure_stands_beside_it(bench):
         assert not b.form.fields["sampleSize"].failures
 
 
+@pytest.mark.slow
 async def test_a_macro_may_stand_in_a_number_field(bench):
     async with bench("File") as b:
         await b.type_into("sampleSize", "${n}")
@@ -55,6 +56,7 @@ async def test_a_macro_may_stand_in_a_number_field(bench):
         assert not b.form.fields["sampleSize"].failures
 
 
+@pytest.mark.slow
 async def test_a_text_that_is_longer_than_its_line_is_seen(bench):
     async with bench("File", size=(80, 30)) as b:
         await b.type_into(
@@ -65,6 +67,7 @@ async def test_a_text_that_is_longer_than_its_line_is_seen(bench):
         assert "the/end/is/seen" in strip.text
 
 
+@pytest.mark.slow
 async def test_typing_goes_on_while_changes_arrive(bench):
     async with bench("File") as b:
         b.form.go_to("path")
@@ -138,6 +141,7 @@ async def test_a_renamed_stage_goes_on_being_edited(bench):
         assert b.inspector.stage == "Source"
 
 
+@pytest.mark.slow
 async def test_a_list_is_a_table_whose_wrong_rows_are_marked(bench):
     async with bench() as b:
         field = b.form.fields["rename"]
@@ -178,6 +182,7 @@ async def test_fields_of_the_input_are_offered(bench):
         assert b.editor.get_state("Projection").output_schema.field_names == ["price"]
 
 
+@pytest.mark.slow
 async def test_macros_are_offered_behind_their_bracket(bench, cdap):
     cdap.preferences.replace(PreferenceLevel("default"), {"folder": "/data"})
     cdap.secure_keys.put("default", "pass", "s3cret")
@@ -194,6 +199,7 @@ async def test_macros_are_offered_behind_their_bracket(bench, cdap):
         assert b.editor.get_properties("File")["path"] == "in.csv/${folder}"
 
 
+@pytest.mark.slow
 async def test_choices_drop_down(bench):
     async with bench("File") as b:
         b.form.go_to("format")
@@ -219,6 +225,7 @@ async def test_a_tab_is_opened_while_something_is_typed(bench):
         assert b.inspector.query_one("TabbedContent").active == "tab-properties"
 
 
+@pytest.mark.slow
 async def test_the_menu_of_a_field(bench):
     async with bench("File") as b:
         b.form.go_to("path")
@@ -245,6 +252,7 @@ async def test_the_menu_lists_values_first_and_macros_last(bench):
         assert b.editor.get_properties("File")["format"] == "avro"
 
 
+@pytest.mark.slow
 async def test_a_switch_and_a_macro_in_it(bench):
     async with bench("File") as b:
         b.form.go_to("skipHeader")
@@ -313,6 +321,7 @@ GARBAGE = {
 }
 
 
+@pytest.mark.slow
 async def test_garbage_is_shown_and_stays_as_it_is(bench):
     async with bench("File", document(File=GARBAGE)) as b:
         assert set(GARBAGE) <= set(b.form.fields)
@@ -331,6 +340,7 @@ async def test_garbage_is_shown_and_stays_as_it_is(bench):
         assert b.editor.get_properties("File") == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("properties", [["text"], None])
 async def test_properties_that_are_no_object(bench, properties):
     async with bench("File", document(File=properties)) as b:
@@ -338,6 +348,7 @@ async def test_properties_that_are_no_object(bench, properties):
         assert b.editor.get_properties("File") == {"path": "/x"}
 
 
+@pytest.mark.slow
 async def test_other_properties_make_other_fields(bench):
     async with bench("File") as b:
         b.editor.apply(SetProperties("File", {"path": "/y", "new one": "z"}))
@@ -349,6 +360,7 @@ async def test_other_properties_make_other_fields(bench):
         assert warning.is_warning
 
 
+@pytest.mark.slow
 async def test_the_properties_of_a_format_that_is_a_plugin_appear_with_it(bench, cdap, home):
     plugins = home.path / "plugins"
     plugins.mkdir(exist_ok=True)

@@ -44,6 +44,7 @@ def lines_of(b, id) -> list[str]:
     return [line.plain for line in b.inspector.query_one(id, TextLines).texts]
 
 
+@pytest.mark.slow
 async def test_schemas_follow_what_is_typed(cdap, home):
     document = pipeline(
         "File:batchsource Projection:transform Trash:batchsink", File=SOURCE, Trash={}
@@ -147,6 +148,7 @@ CHAIN = pipeline(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 async def test_a_stage_is_tried_on_what_comes_from_the_stages_before(
     cdap, home, tmp_path, engine_directory
@@ -176,6 +178,7 @@ async def test_a_stage_is_tried_on_what_comes_from_the_stages_before(
         assert [each["name"] for each in pane.answer.output.records] == ["eve"]
 
 
+@pytest.mark.slow
 async def test_a_schema_that_records_propose_is_taken(cdap, home):
     document = pipeline(
         "File:batchsource Wrangler:transform Trash:batchsink",
@@ -268,6 +271,7 @@ async def test_a_missing_plugin_is_exchanged_with_a_key(cdap, home):
         assert b.inspector.state.errors == []
 
 
+@pytest.mark.slow
 async def test_a_plugin_is_asked(cdap, home):
     folder = home.path / "plugins"
     folder.mkdir(exist_ok=True)

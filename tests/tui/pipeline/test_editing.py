@@ -137,6 +137,7 @@ async def test_a_condition_asks_which_way(open_studio, cdap):
         assert labels == {" true ", " false "}
 
 
+@pytest.mark.slow
 async def test_a_splitter_asks_for_its_port(open_studio):
     document = pipeline(
         [
@@ -159,6 +160,7 @@ async def test_a_splitter_asks_for_its_port(open_studio):
         assert links(editor)[1] == ("split", "t", ports[0])
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_connected_says_why(open_studio):
     async with open_studio(target=DocumentTarget("orders", TEXT)) as driver:
         editor = await driver.editor()
@@ -171,6 +173,7 @@ async def test_what_cannot_be_connected_says_why(open_studio):
         assert len(links(editor)) == 2
 
 
+@pytest.mark.slow
 async def test_a_stage_dropped_on_another_is_connected(open_studio):
     document = orders()
     document["config"]["connections"] = []
@@ -281,6 +284,7 @@ class Aaa(BatchSource):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, (160, 48)])
 async def test_the_inspector_is_beside_or_over_the_canvas(open_studio, size):
     async with open_studio(size=size, target=DocumentTarget("orders", TEXT)) as driver:
@@ -299,6 +303,7 @@ async def test_the_inspector_is_beside_or_over_the_canvas(open_studio, size):
         assert driver.app.focused is view.canvas
 
 
+@pytest.mark.slow
 async def test_settings_are_one_edit(open_studio, cdap):
     async with open_studio(target=DocumentTarget("orders", TEXT)) as driver:
         editor = await driver.editor()
@@ -338,6 +343,7 @@ async def test_a_note_is_marked_and_saved_with_the_stage(open_studio):
         )
 
 
+@pytest.mark.slow
 async def test_files_are_looked_at_when_asked(open_studio, tmp_path):
     (tmp_path / "orders.csv").write_text("id,body\n1,a\n")
     document = orders(str(tmp_path / "orders.csv"))
@@ -352,6 +358,7 @@ async def test_files_are_looked_at_when_asked(open_studio, tmp_path):
         assert names == ["id", "body"]
 
 
+@pytest.mark.slow
 async def test_where_a_bucket_lies_is_said_by_name_or_in_its_field(open_studio, home):
     document = orders()
     document["config"]["stages"][0]["plugin"]["properties"]["path"] = "gs://sales/in.csv"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.tui.dialogs.lines import LinesDialog
@@ -96,6 +98,7 @@ async def test_a_valid_pipeline_is_deployed_and_one_with_failures_shows_them(ope
         assert cdap.applications.describe("default", "shop").number == 1
 
 
+@pytest.mark.slow
 async def test_what_a_deployment_breaks_is_asked_first(open_studio, cdap):
     cdap.applications.deploy(DeployRequest(orders(), name="stall"))
     async with open_studio(target=DeployedTarget("stall")) as driver:
@@ -121,6 +124,7 @@ async def test_what_a_deployment_breaks_is_asked_first(open_studio, cdap):
             assert cdap.applications.describe("default", "stall").number == version
 
 
+@pytest.mark.slow
 async def test_unsaved_changes_are_asked_for(open_studio, cdap):
     async with open_studio(target=DocumentTarget("first", TEXT)) as driver:
         editor = await driver.editor()
@@ -172,6 +176,7 @@ async def test_leaving_with_unsaved_changes_asks(open_studio, cdap):
         await driver.until(lambda: driver.app._exit)
 
 
+@pytest.mark.slow
 async def test_drafts_deployed_pipelines_and_files_are_offered_to_be_opened(open_studio, cdap):
     from localcdap.pipeline.library.draft_model import DraftRequest
 
@@ -188,6 +193,7 @@ async def test_drafts_deployed_pipelines_and_files_are_offered_to_be_opened(open
         assert (editor.title, editor.source.kind) == ("orders", "draft")
 
 
+@pytest.mark.slow
 async def test_another_namespace_validates_again_and_has_its_own_drafts(open_studio, cdap):
     cdap.namespaces.create("elsewhere")
     async with open_studio(target=DocumentTarget("moved", TEXT)) as driver:
@@ -213,6 +219,7 @@ async def test_leaving_saves_the_file_that_was_changed(open_studio, tmp_path):
         assert not editor.is_changed
 
 
+@pytest.mark.slow
 async def test_a_file_that_another_program_changes_is_compared_and_reloaded(open_studio, tmp_path):
     path = tmp_path / "orders.json"
     path.write_text(TEXT)

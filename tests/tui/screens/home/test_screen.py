@@ -162,6 +162,7 @@ async def test_a_failed_import_is_opened_in_the_studio_or_cancelled(
         assert targets == [PipelineFileTarget(missing_versions)]
 
 
+@pytest.mark.slow
 async def test_a_file_opened_after_a_fixed_import_is_fixed_too(open_studio, missing_versions):
     text = missing_versions.read_text()
     missing_versions.write_text(text.replace('"csv"', '"cvs"', 1))

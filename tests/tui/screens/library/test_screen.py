@@ -118,6 +118,7 @@ async def test_versions_are_opened_in_the_studio(open_studio, cdap, namespace: s
         ]
 
 
+@pytest.mark.slow
 async def test_a_draft_is_renamed_copied_and_an_earlier_revision_restored(
     open_studio, cdap, namespace: str
 ):
@@ -148,6 +149,7 @@ async def test_a_draft_is_renamed_copied_and_an_earlier_revision_restored(
         assert '"In"' in cdap.drafts.export(namespace, plan.id)
 
 
+@pytest.mark.slow
 async def test_renaming_a_deployed_pipeline_warns_about_lost_versions(
     open_studio, cdap, namespace: str, sales: str
 ):
@@ -164,6 +166,7 @@ async def test_renaming_a_deployed_pipeline_warns_about_lost_versions(
         assert get_list(driver).key == "deployed turnover"
 
 
+@pytest.mark.slow
 async def test_deleting_asks_first_and_a_template_can_be_restored(
     open_studio, cdap, namespace: str, sales: str
 ):
@@ -184,6 +187,7 @@ async def test_deleting_asks_first_and_a_template_can_be_restored(
         assert [each.name for each in cdap.templates.list_templates(namespace)] == ["Daily"]
 
 
+@pytest.mark.slow
 async def test_plugins_are_upgraded_after_a_review(open_studio, cdap, namespace: str):
     cdap.drafts.save(namespace, DraftRequest(document("old", version="1.7.0")))
     newest = cdap.artifacts.get_plugin(namespace, "batchsource", "File").artifact.version
@@ -202,6 +206,7 @@ async def test_plugins_are_upgraded_after_a_review(open_studio, cdap, namespace:
         assert driver.app.screen.AREA == "library"  # nothing left to do
 
 
+@pytest.mark.slow
 async def test_what_is_exported_is_imported_again(
     open_studio, cdap, namespace: str, sales: str, tmp_path: Path
 ):
@@ -240,6 +245,7 @@ async def test_a_failed_import_can_be_fixed(open_studio, cdap, namespace: str, t
         assert get_list(driver).key == "deployed old"
 
 
+@pytest.mark.slow
 async def test_a_template_is_used_in_a_new_pipeline(open_studio, cdap, namespace: str):
     cdap.templates.save(
         namespace, PluginTemplate("Daily", "batchsource", "File", {"format": "csv"}, ["format"])

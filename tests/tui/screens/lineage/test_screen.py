@@ -162,6 +162,7 @@ async def test_a_field_is_chosen_of_the_selected_dataset(open_lineage):
         assert "relates orders.note to another field" in text(driver, "lineage-legend")
 
 
+@pytest.mark.slow
 async def test_what_lies_on_no_way_through_the_selected_node_is_dimmed(open_lineage):
     async with open_lineage("clean") as driver:
         await shown(driver)
@@ -211,6 +212,7 @@ async def test_unknown_names_show_the_nearest_and_leave_what_was_shown(open_line
         assert names(driver) == before
 
 
+@pytest.mark.slow
 async def test_metadata_of_a_node_is_changed_and_shown(open_lineage):
     async with open_lineage("people", "name") as driver:
         await shown(driver)

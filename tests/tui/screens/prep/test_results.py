@@ -133,6 +133,7 @@ def test_what_the_sample_did_not_show(totals, surprises):
     assert describe_surprises(None, known) == ["the sample does not have it"]
 
 
+@pytest.mark.slow
 async def test_a_recipe_is_inserted_into_pipelines(open_studio, tmp_path, cdap):
     path = make_file(tmp_path, 5)
     document = pipeline("Lines:batchsource Out:batchsink")
@@ -208,6 +209,7 @@ def make_lines_pipeline(path: Path) -> str:
     return json.dumps({"name": "lines", "artifact": artifact, "config": config})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["deployed", "file"])
 async def test_a_recipe_is_inserted_into_what_is_not_open(open_studio, tmp_path, cdap, kind):
     path = make_file(tmp_path, 5)
@@ -236,6 +238,7 @@ async def test_a_recipe_is_inserted_into_what_is_not_open(open_studio, tmp_path,
     assert file.read_text() == text, "nothing is saved yet"
 
 
+@pytest.mark.slow
 async def test_all_rows_of_a_table_and_of_a_connection(open_studio, tmp_path, cdap):
     batch = StatementBatch(
         "default",
@@ -289,6 +292,7 @@ async def test_rows_are_looked_up_in_tables(open_studio, tmp_path, cdap):
         assert sum("there is no table 'nowhere'; available: " in each for each in messages) == 4
 
 
+@pytest.mark.slow
 async def test_the_mouse(open_studio, tmp_path):
     path = make_file(tmp_path, 5)
     async with open_studio(target=PrepTarget(path=str(path))) as driver:

@@ -83,6 +83,7 @@ async def test_a_file_is_shown_with_headers(open_studio, path):
         assert "Rome" in shown
 
 
+@pytest.mark.slow
 async def test_a_directive_shows_its_effect_before_it_is_accepted(open_studio, path):
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
         screen = await opened(driver)
@@ -102,6 +103,7 @@ async def test_a_directive_shows_its_effect_before_it_is_accepted(open_studio, p
         assert screen.table.grid.has_focus
 
 
+@pytest.mark.slow
 async def test_a_wrong_directive_stays_in_the_line(open_studio, path):
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
         screen = await opened(driver)
@@ -111,6 +113,7 @@ async def test_a_wrong_directive_stays_in_the_line(open_studio, path):
         assert screen.recipe.steps == ()
 
 
+@pytest.mark.slow
 async def test_the_menu_of_a_column(open_studio, path):
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
         screen = await opened(driver)
@@ -133,6 +136,7 @@ async def test_the_menu_of_a_column(open_studio, path):
         assert screen.view.columns[1].name == "town"
 
 
+@pytest.mark.slow
 async def test_frequent_values_become_filters(open_studio, path):
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
         screen = await opened(driver)
@@ -209,6 +213,7 @@ async def test_sorting_and_other_samples(open_studio, path):
         assert sorted(map(str, column(driver, 0))) == ["ada", "bob", "cy", "dan"]
 
 
+@pytest.mark.slow
 async def test_the_recipe_is_there_again(open_studio, path):
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
         await opened(driver)
@@ -223,6 +228,7 @@ async def test_the_recipe_is_there_again(open_studio, path):
         assert not screen.recipe.steps
 
 
+@pytest.mark.slow
 async def test_a_lost_process_loses_nothing(open_studio, path, cdap):
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
         screen = await opened(driver)
@@ -256,6 +262,7 @@ async def test_a_table_is_prepared(open_studio, cdap, tmp_path):
         assert [each.name for each in editor.document.stages] == ["Source", "Wrangler", "Sink"]
 
 
+@pytest.mark.slow
 async def test_a_recipe_becomes_a_pipeline(open_studio, path):
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
         await opened(driver)
@@ -306,6 +313,7 @@ async def test_hostile_texts_and_a_small_terminal(open_studio, tmp_path):
         assert "\x07" not in text
 
 
+@pytest.mark.slow
 async def test_a_wrangler_stage_is_prepared_with_what_reaches_it(open_studio, path):
     schema = Schema.record("r", [(name, Schema.STRING) for name in ("name", "city", "amount")])
     source = {
@@ -351,6 +359,7 @@ async def test_a_wrangler_stage_is_prepared_with_what_reaches_it(open_studio, pa
         assert editor.get_properties("Wrangler")["directives"] == recipe
 
 
+@pytest.mark.slow
 async def test_values_that_mean_the_same_become_one(open_studio, tmp_path):
     path = tmp_path / "cities.csv"
     cities = ["Rome", "rome ", "Rome", "ROME", "Oslo", "oslo", "Oslo", "Paris"]

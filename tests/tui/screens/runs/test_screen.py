@@ -102,6 +102,7 @@ async def test_an_active_run_is_followed(cdap, namespace, open_studio):
         await driver.until(lambda: get_list(driver).lines[0].status is RunStatus.COMPLETED)
 
 
+@pytest.mark.slow
 async def test_a_run_that_starts_does_not_move_the_cursor(cdap, namespace, open_studio):
     runs = [write_run(cdap, starting=n, namespace=namespace) for n in range(5)]
     async with open_studio(namespace=namespace) as driver:
@@ -116,6 +117,7 @@ async def test_a_run_that_starts_does_not_move_the_cursor(cdap, namespace, open_
         assert pipelines.highlighted == 2  # on its pipeline still
 
 
+@pytest.mark.slow
 async def test_thousands_of_runs_are_loaded_as_needed(cdap, namespace, open_studio):
     first = write_run(cdap, namespace=namespace).run
     with cdap.runs._store.transaction() as tx:
@@ -268,6 +270,7 @@ async def test_arguments_are_edited_next_to_their_defaults(cdap, namespace, open
         assert answers == [{"day": "monday", "extra": "", "one": "a=b"}]
 
 
+@pytest.mark.slow
 async def test_a_run_of_an_older_version_cannot_be_repeated(cdap, namespace, open_studio):
     run = write_run(cdap, namespace=namespace)
     run.document = None
@@ -319,6 +322,7 @@ async def test_runs_are_a_table_that_is_ordered_filtered_and_counted(cdap, names
         await shown(driver, runs[1].run)
 
 
+@pytest.mark.slow
 @SIZES
 async def test_expectations_show_their_trend(cdap, namespace, open_studio, size):
     for minute, nulls in enumerate((20, 310)):
@@ -353,6 +357,7 @@ async def test_expectations_show_their_trend(cdap, namespace, open_studio, size)
         assert driver.app.screen.query_one(TabbedContent).active == "stages"
 
 
+@pytest.mark.slow
 @SIZES
 async def test_alerts_are_listed_and_lead_to_the_log_of_their_stage(
     cdap, namespace, open_studio, size

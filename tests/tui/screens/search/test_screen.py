@@ -92,6 +92,7 @@ async def test_the_query_language_is_that_of_the_service(open_studio):
         assert facts(driver) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "area"),
     [

@@ -132,6 +132,7 @@ async def test_nothing_is_written_by_a_query(open_studio, cdap):
     assert cdap.tables.list_tables("default")[-1].rows == ROWS
 
 
+@pytest.mark.slow
 async def test_names_are_completed_while_typing(open_studio):
     async with open_studio() as driver:
         await driver.press("5", "q")
@@ -164,6 +165,7 @@ async def test_a_long_query_is_cancelled(open_studio):
         assert column(driver, "one", "#sql-rows") == [1]
 
 
+@pytest.mark.slow
 async def test_earlier_queries_can_be_used_again(open_studio):
     async with open_studio() as driver:
         await driver.press("5", "q")
@@ -184,6 +186,7 @@ async def test_earlier_queries_can_be_used_again(open_studio):
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".json", ".parquet"])
 async def test_a_result_is_saved(open_studio, tmp_path: Path, suffix: str):
     file = tmp_path / f"out{suffix}"
@@ -206,6 +209,7 @@ async def test_a_result_is_saved(open_studio, tmp_path: Path, suffix: str):
         assert "Paris" in file.read_text()
 
 
+@pytest.mark.slow
 async def test_new_tables_are_listed_and_the_highlight_stays(open_studio, cdap, tmp_path):
     async with open_studio() as driver:
         await driver.press("5")
@@ -245,6 +249,7 @@ async def test_a_view_is_shown_as_one_with_its_query_and_current_rows(cdap, tmp_
         assert told in str(screen.query_one("#browser-line", QueryStatus).content)
 
 
+@pytest.mark.slow
 async def test_a_column_leads_to_its_lineage_and_the_table_to_its_metadata(open_studio):
     async with open_studio(target=TableTarget("spending")) as driver:
         await driver.until(lambda: driver.app.current_mode == "data")
@@ -264,6 +269,7 @@ async def test_a_column_leads_to_its_lineage_and_the_table_to_its_metadata(open_
         assert "no such table" in driver.app.notices.newest_first[0].title
 
 
+@pytest.mark.slow
 async def test_a_file_set_is_shown_with_its_partitions(open_studio, cdap):
     keys = {"partitioning.fields.": "day", "partitioning.field.day": "STRING", "format": "csv"}
     cdap.datasets.create(DatasetRequest("days", "partitionedFileSet", keys | LEAGUES))
@@ -304,6 +310,7 @@ async def test_a_dataset_is_shown_with_its_properties_and_schema(open_studio, cd
         cdap.datasets.drop("default", "archive")
 
 
+@pytest.mark.slow
 async def test_a_dataset_without_columns_leads_to_its_lineage(open_studio, cdap):
     cdap.datasets.create(DatasetRequest("raw", "fileSet", {}))
     async with open_studio() as driver:
@@ -316,6 +323,7 @@ async def test_a_dataset_without_columns_leads_to_its_lineage(open_studio, cdap)
     cdap.datasets.drop("default", "raw")
 
 
+@pytest.mark.slow
 async def test_a_value_filters_all_rows_and_its_frequency_is_that_of_all(open_studio):
     async with open_studio(target=TableTarget("spending")) as driver:
         rows = driver.app.screen.query_one("#rows", RecordTable)
