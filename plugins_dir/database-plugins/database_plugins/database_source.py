@@ -179,7 +179,7 @@ class DatabaseSourceBase(BatchSource):
         config, schema = self.config, context.output_schema
         assert schema is not None
         options = config.build_options(context) | {"fetchsize": str(config.fetch_size)}
-        query = _strip_semicolon(config.query)
+        query = strip_semicolon(config.query)
 
         def read_part(condition: str) -> DataFrame:
             asked = options | {"query": query.replace(CONDITIONS, condition)}
@@ -201,7 +201,7 @@ class DatabaseSourceBase(BatchSource):
         """Return the condition of each split."""
         config = self.config
         if config.splits > 1 and config.split_by and config.bounding_query:
-            query = _strip_semicolon(config.bounding_query).replace(CONDITIONS, "1 = 1")
+            query = strip_semicolon(config.bounding_query).replace(CONDITIONS, "1 = 1")
             # Many databases require names for the columns of a subquery; others reject names there.
             is_named = get_database_kind(options["url"]) in _NAMES_COLUMNS
             table = f"({query}) bounds" if is_named else f"({query}) bounds (bound_1, bound_2)"
@@ -209,7 +209,7 @@ class DatabaseSourceBase(BatchSource):
             (bounds,) = call_database(
                 context, options["url"], lambda: make_reader(context, asked).load().collect()
             )
-            if len(bounds) == 2 and all(_is_number(bound) for bound in bounds):
+            if len(bounds) == 2 and all(is_number(bound) for bound in bounds):
                 parts = min(config.splits, _MAX_SPLITS)
                 return split_conditions(config.split_by, bounds[0], bounds[1], parts)
         return ["1 = 1"]
@@ -285,10 +285,10 @@ def split_conditions(column: str, least: Number, greatest: Number, parts: int) -
     return [first, *middle, f"({column} >= {ends[-1]})"]
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def _strip_semicolon(query: str) -> str:
+def strip_semicolon(query: str) -> str:
     """Return a query without the semicolon at its end."""
     return query.strip().rstrip(";").rstrip()
