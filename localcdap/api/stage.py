@@ -413,6 +413,11 @@ class SparkContext(StageContext, Protocol):
 class SourceContext(SparkContext, Protocol):
     """The run-time context of a source."""
 
+    def create_dataset(
+        self, name: str, type: str, properties: Mapping[str, str]
+    ) -> DatasetFiles | None:
+        """See :meth:`SinkContext.create_dataset`."""
+
 
 class SchemaContext(SourceContext, Protocol):
     """The context of :meth:`BatchSource.find_schema`, in the run's own process, before the plan is made."""

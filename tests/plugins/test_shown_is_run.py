@@ -142,6 +142,14 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         ON_WIDE,
         arguments={"multisink.ann": str(Schema.record("r", [("id", Schema.INT)]))},
     ),
+    **{
+        ("batchsink", f"GCSMulti{name}"): Sample(
+            {"referenceName": "r", "path": "gs://bucket/o", "bucket": "b", "splitField": "name"},
+            ON_WIDE,
+            arguments={"multisink.db:ann": str(Schema.record("r", [("id", Schema.INT)]))},
+        )
+        for name in ("Avro", "Format", "Formats")
+    },
     ("batchsink", "GCSText"): Sample(
         {"bucket": "bucket", "path": "texts", "type": "Json"}, ON_WIDE
     ),
@@ -196,8 +204,25 @@ SAMPLES: dict[tuple[str, str], Sample] = {
             "schema": TWO,
         }
     ),
+    ("batchsource", "MultiTableDatabase"): Sample(
+        DATABASE
+        | {
+            "referenceName": "r",
+            "dataSelectionMode": "sql-statements",
+            "sqlStatements": "SELECT 'x' AS a, 1 AS b FROM sysibm.sysdummy1",
+        }
+    ),
     ("batchsink", "Database"): Sample(
         DATABASE | {"tableName": "t"}, {"in": (Schema.parse_record(TWO), [{"a": "x", "b": 1}])}
+    ),
+    ("batchsource", "XMLReader"): Sample(
+        {
+            "referenceName": "r",
+            "path": "in.xml",
+            "nodePath": "/x/a",
+            "reprocessingRequired": "Yes",
+        },
+        files={"in.xml": "<x><a>1</a><a>2</a></x>"},
     ),
     ("batchsource", "Excel"): Sample(
         {

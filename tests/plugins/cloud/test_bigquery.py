@@ -156,7 +156,6 @@ def test_several_tables_are_distinguished_by_a_text(instance):
     source = table("batchsource", schema=SCHEMA)
     assert failures(instance, source, multi()) == []
     assert failures(instance, source, multi(splitField="id", allowFlexibleSchema="on")) == [
-        ("Out", "Records of arbitrary schemas cannot be written here."),
         ("Out", "Field 'id' is not a string."),
     ]
 
@@ -180,6 +179,12 @@ def test_records_go_into_the_tables_that_arguments_name(instance, cdap_engine_di
         return sorted(instance.cdap.tables.read_rows("default", f"many.{name}", 100).rows)
 
     assert (rows("a"), rows("b"), rows("none")) == ([[1], [3]], [[7, 2]], [])
+
+    whole = [[1, 1, "a"], [3, 1, "a"]]
+    (instance.home.path / "many.csv").write_text("1,1,a\n2,7,b\n3,1,a\n")
+    flexible = instance.run(pipeline(lines, multi(dataset="flex", allowFlexibleSchema="on")))
+    assert flexible.error is None
+    assert sorted(instance.cdap.tables.read_rows("default", "flex.a", 100).rows) == whole
 
     none = instance.run(pipeline(lines, multi()))
     assert none.error is not None
