@@ -34,6 +34,7 @@ from tests.plugins.hub.properties import DATES, HUB_PROPERTIES
 from tests.plugins.pdf.documents import write_pdf
 from tests.plugins.sample_tables import PARTITIONS, TWO, OneTable, avro_file, parquet_file
 from tests.plugins.spark_models.properties import NEEDS_A_MODEL, PAIRS, TEXT_PROPERTIES, WORDS
+from tests.plugins.transform.encryption_keys import ENCRYPTED, KEYSTORE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -299,6 +300,11 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("transform", "JSONFormatter"): Sample({"schema": ONE_TEXT}, ON_WIDE),
     ("transform", "Hasher"): Sample({"hash": "SHA256", "fields": "name"}, ON_WIDE),
     ("transform", "DateTransform"): Sample(DATES, text("2026")),
+    ("transform", "Encryptor"): Sample(KEYSTORE | {"encryptFields": "body"}, text("x")),
+    ("transform", "Decryptor"): Sample(
+        KEYSTORE | {"decryptFields": "body", "schema": ONE_TEXT},
+        {"in": (Schema.parse_record(ONE_BYTES), [{"body": ENCRYPTED}])},
+    ),
     ("transform", "CloneRecord"): Sample({"copies": "3"}, ON_WIDE),
     ("transform", "Encoder"): Sample({"encode": "body:BASE64", "schema": ONE_TEXT}, text("x")),
     ("transform", "Decoder"): Sample({"decode": "body:HEX", "schema": ONE_TEXT}, text("78")),
