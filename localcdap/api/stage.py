@@ -17,6 +17,7 @@ from localcdap.api.locations import Locations
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Lookup, TableLoading, TableShape, TableWrite
+from localcdap.api.topics import TopicContext
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -455,7 +456,7 @@ class SinkSampleContext(StageContext, Protocol):
         """See :meth:`SparkContext.resolve_path`."""
 
 
-class SinkContext(SparkContext, Protocol):
+class SinkContext(SparkContext, TopicContext, Protocol):
     """The run-time context of a sink. Its output is committed when the whole run succeeds, or not at all."""
 
     def staging_directory(self, final: str, *, written_by_spark: bool = False) -> str:

@@ -91,9 +91,10 @@ NEEDS_A_SERVER = {
         "Kafka",
         "FTP",
     )
-} - {("batchsink", "FTP")}
+} - {("batchsink", "FTP")} | {("batchsink", "GooglePublisher")}
 """Those of databases differ from Database by their URL alone; database/test_real_servers.py runs those of
-MySQL and PostgreSQL at real servers. kafka/test_kafka_batch.py runs Kafka, and ftp/test_ftp_source.py FTP."""
+MySQL and PostgreSQL at real servers. kafka/test_kafka_batch.py runs Kafka, ftp/test_ftp_source.py FTP, and
+cloud/test_publisher.py GooglePublisher, which needs the host of an instance."""
 
 
 class Sample(msgspec.Struct):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from localcdap.api import (
     BatchSource,
     Schema,
+    SchemaContext,
     SourceContext,
     StageConfigurer,
     field,
@@ -30,6 +31,7 @@ from .jdbc import (
     get_column_types,
     make_reader,
 )
+from .table_schemas import UnsupportedTypeError, to_table_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -71,7 +73,7 @@ class DatabaseSourceConfig(JdbcConfig, macros=True, rename="camel"):
     )
     schema: Schema | None = field(
         "Schema of the records: columns of the query. Other columns are dropped; a field that the query "
-        "lacks is null.",
+        "lacks is null. By default the schema is that of the query, which is found when a run begins.",
         default=None,
     )
     splits: int = field(
@@ -138,11 +140,11 @@ class DatabaseSourceBase(BatchSource):
                 "Write a valid regular expression that matches parts of column names.",
             ).with_config_property("patternToReplace")
         stage.output_schema = config.schema
-        # The columns of a query with a macro are not known yet.
-        is_open = config.contains_macro("schema") or config.contains_macro("importQuery")
-        if config.schema is None and not is_open:
-            stage.failures.add(
-                "Schema must be specified.", "Set it to the columns of the query."
+        if config.schema is None and not config.contains_macro("schema"):
+            stage.warnings.add(
+                "The schema is not known before a run, so that the stages after this one are not checked "
+                "against it.",
+                "Set it to the columns of the query.",
             ).with_config_property("schema")
 
     def configure_connected(self, stage: StageConfigurer) -> None:
@@ -174,6 +176,22 @@ class DatabaseSourceBase(BatchSource):
                     f"{title} must be specified if Number of Splits is not set to 1.",
                     f"Set '{name}', or 'numSplits' to 1.",
                 ).with_config_property(name)
+
+    def find_schema(self, context: SchemaContext) -> Schema:
+        """Return the columns of the query (hydrator-plugins,
+        ``io/cdap/plugin/db/batch/source/DBSource.java``, which does so when a pipeline is deployed).
+        """
+        options = self.config.build_options(context)
+        asked = options | {"query": strip_semicolon(self.config.query).replace(CONDITIONS, "1 = 1")}
+        columns = call_database(
+            context, options["url"], lambda: make_reader(context, asked).load().schema
+        )
+        try:
+            found = to_table_schema(columns, "outputSchema")
+        except UnsupportedTypeError as error:
+            raise context.fail(str(error), "Set the schema; a string takes many types.") from None
+        fields = [(self._to_field_name(each.name), each.schema) for each in found]
+        return Schema.record("outputSchema", fields)
 
     def read(self, context: SourceContext) -> DataFrame:
         config, schema = self.config, context.output_schema

@@ -13,6 +13,7 @@ from database_plugins.table_schemas import unite_schemas
 
 from localcdap.api import Schema
 from localcdap.pipeline.service import PipelineRequest
+from localcdap.runs.preview.model import PreviewRequest
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.database.support import configure, messages
 from tests.plugins.database.test_database import Database, instance, pipeline
@@ -210,3 +211,29 @@ def test_no_table_and_no_database(database: Database, instance: TemporaryInstanc
     failed = database.run(nowhere, json_sink("never"))
     assert failed.error is not None
     assert (failed.error.stage, "reports an error" in failed.error.message) == ("s0", True)
+
+
+@pytest.mark.spark
+def test_the_source_database_finds_its_schema_too(database: Database, instance: TemporaryInstance):
+    source = database.plugin(
+        "batchsource",
+        "Database",
+        importQuery="SELECT id, name FROM multi1 WHERE id > 0 AND $CONDITIONS",
+        columnNameCase="lower",
+    )
+    document = json.dumps(pipeline(source, json_sink("found")))
+    answer = instance.cdap.studio.validate_pipeline(PipelineRequest(document))
+    assert answer.errors == []
+    assert ["The schema is not known" in each.message for each in answer.warnings] == [True]
+
+    assert instance.run(document).error is None
+
+    assert read_lines(instance, "found") == [
+        {"id": 1, "name": "dwayne"},
+        {"id": 2, "name": "dwayne2"},
+    ]
+    preview = instance.cdap.previews.start(PreviewRequest(document))
+    while not preview.status.is_end:
+        preview = instance.cdap.previews.wait("default", preview.preview, preview.version, 5.0)
+    assert preview.error is None
+    assert [row["name"] for row in preview.stages["s0"].records] == ["dwayne", "dwayne2"]
