@@ -96,6 +96,7 @@ from localcdap.api.plugin import (
     plugin,
 )
 from localcdap.api.schema import Field, LogicalType, Schema, Type
+from localcdap.api.schema_context import SchemaContext
 from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
@@ -103,7 +104,6 @@ from localcdap.api.stage import (
     PortEmitter,
     PrepareContext,
     Record,
-    SchemaContext,
     SinkContext,
     SinkSampleContext,
     SourceContext,

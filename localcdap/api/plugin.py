@@ -16,6 +16,7 @@ from localcdap.api.declarations import reject_declaration
 from localcdap.api.lineage_recorder import LineageRecorder
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.schema import Schema
+from localcdap.api.schema_context import SchemaContext
 from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
@@ -24,7 +25,6 @@ from localcdap.api.stage import (
     PrepareContext,
     Record,
     SampleContext,
-    SchemaContext,
     SinkContext,
     SinkSampleContext,
     SourceContext,

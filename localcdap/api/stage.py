@@ -420,13 +420,6 @@ class SourceContext(SparkContext, Protocol):
         """See :meth:`SinkContext.create_dataset`."""
 
 
-class SchemaContext(SourceContext, Protocol):
-    """The context of :meth:`BatchSource.find_schema`, in the run's own process, before the plan is made."""
-
-    def set_argument(self, name: str, value: str) -> None:
-        """Set an argument of the run for the other stages (CDAP ``BatchSourceContext.getArguments``)."""
-
-
 class SourceSampleContext(StageContext, Protocol):
     """The context in which a source reads its first records without Spark, on this machine."""
 

@@ -6,8 +6,6 @@ A new plugin fails this test until it has a sample here, or runs with a server t
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import gzip
 import json
 import os
@@ -16,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 
 from localcdap.api.record_json import encode_json_record
@@ -33,6 +30,7 @@ from tests.plugins.database.support import DATABASE
 from tests.plugins.hub.properties import DATES, HUB_PROPERTIES
 from tests.plugins.pdf.documents import write_pdf
 from tests.plugins.sample_tables import PARTITIONS, TWO, OneTable, avro_file, parquet_file
+from tests.plugins.samples import ONE_BYTES, ONE_NULLABLE, ONE_TEXT, RECORDS, TEXT, WIDE, Sample
 from tests.plugins.spark_models.properties import NEEDS_A_MODEL, PAIRS, TEXT_PROPERTIES, WORDS
 from tests.plugins.transform.encryption_keys import ENCRYPTED, KEYSTORE
 
@@ -43,42 +41,6 @@ if TYPE_CHECKING:
     from localcdap.testing.stage_run import StageRun
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins_dir"
-WIDE = Schema.record(
-    "wide",
-    [
-        ("id", Schema.INT),
-        ("big", Schema.LONG.as_nullable),
-        ("ratio", Schema.FLOAT.as_nullable),
-        ("price", Schema.DOUBLE),
-        ("name", Schema.STRING.as_nullable),
-        ("flag", Schema.BOOLEAN),
-        ("raw", Schema.BYTES.as_nullable),
-        ("day", Schema.DATE.as_nullable),
-        ("at", Schema.TIMESTAMP.as_nullable),
-        ("amount", Schema.decimal(10, 2).as_nullable),
-        ("either", Schema.union([Schema.STRING, Schema.INT])),
-    ],
-)
-RECORDS: list[dict[str, Any]] = [
-    {
-        "id": 1,
-        "big": 2**40,
-        "ratio": 0.5,
-        "price": 1.25,
-        "name": "ann",
-        "flag": True,
-        "raw": b"\x00\x01",
-        "day": datetime.date(2026, 1, 2),
-        "at": datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC),
-        "amount": decimal.Decimal("12.50"),
-        "either": "x",
-    },
-    {"id": 2, "price": 2.5, "flag": False, "either": 7},
-]
-TEXT = Schema.record("text", [("body", Schema.STRING)])
-ONE_NULLABLE = json.dumps(Schema.record("one", [("a", Schema.STRING.as_nullable)]).to_json())
-ONE_TEXT = json.dumps(TEXT.to_json())
-ONE_BYTES = json.dumps(Schema.record("text", [("body", Schema.BYTES)]).to_json())
 LONG_AGO_S = 1_421_786_520
 (DERBY_JAR,) = (find_spark_home() / "jars").glob("derby-*.jar")
 PLACES = {"gs://bucket": "bucket", "s3a://bucket": "bucket", "jdbc://derby": str(DERBY_JAR)}
@@ -95,18 +57,6 @@ NEEDS_A_SERVER = {
 """Those of databases differ from Database by their URL alone; database/test_real_servers.py runs those of
 MySQL and PostgreSQL at real servers. kafka/test_kafka_batch.py runs Kafka, ftp/test_ftp_source.py FTP, and
 cloud/test_publisher.py GooglePublisher, which needs the host of an instance."""
-
-
-class Sample(msgspec.Struct):
-    """A configuration of a plugin, with what it reads."""
-
-    properties: dict[str, str]
-    inputs: Mapping[str, tuple[Schema, list[dict[str, Any]]]] = {}
-    files: dict[str, str] = {}
-    """Text by name of a file in the instance's folder."""
-    partition: Callable[[Path], object] | None = None
-    """Writes a file of the latest partition of file set 't'."""
-    arguments: dict[str, str] = {}
 
 
 def make_timed_sample(partition: Callable[[Path], object]) -> Sample:

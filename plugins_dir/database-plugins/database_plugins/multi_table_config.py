@@ -82,8 +82,8 @@ class MultiTableConfig(DatabaseConfig, macros=True, rename="camel"):
         macro=False,
     )
     on_error: str = field(
-        "What happens when a table cannot be read: the run fails, the table is left out, or an error record "
-        "tells of it. A row that cannot be fetched always fails the run.",
+        "What happens when a table cannot be read: the run fails, the table is left out, or there is an "
+        "error record. A row that cannot be fetched always fails the run.",
         default=FAIL,
         choices=(SKIP, SEND, FAIL),
         name="errorHandlingMode",
