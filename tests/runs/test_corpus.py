@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import sys
 from collections import Counter
 from pathlib import Path
 
+import fastavro
 import pytest
 
 from localcdap.api.errors import InvalidPipelineError
@@ -51,6 +54,8 @@ def list_recordings(name: str, corpus: Path, people: Path) -> dict[str, str]:
         return {WITHOUT_SCHEMA[number]: str(people)}
     if number in COLUMNS:
         return {COLUMNS[number]: str(people.with_name("columns.csv"))}
+    if number == "037":  # it reads files of Avro in a column
+        return {"BigQueryTable": str(people.with_name("avro.json"))}
     if number == "093":  # the rows of several tables
         return {"Multiple Database Tables": str(people.with_name("tables.json"))}
     if number == "098":  # a hierarchy without cycles
@@ -62,6 +67,20 @@ def list_recordings(name: str, corpus: Path, people: Path) -> dict[str, str]:
     return {}
 
 
+def encode_avro_file() -> str:
+    """A file of Avro in Base64."""
+    fields = [{"name": "id", "type": "long"}] + [
+        {"name": name, "type": "string"} for name in ("name", "value")
+    ]
+    content = io.BytesIO()
+    fastavro.writer(
+        content,
+        fastavro.parse_schema({"type": "record", "name": "r", "fields": fields}),
+        [{"id": 1, "name": "ada lovelace", "value": "3"}],
+    )
+    return base64.b64encode(content.getvalue()).decode()
+
+
 def test_nine_of_ten_valid_batch_pipelines_run_with_counts_that_add_up(
     corpus, tmp_path, engine_directory, fresh_home, monkeypatch
 ):
@@ -71,6 +90,7 @@ def test_nine_of_ten_valid_batch_pipelines_run_with_counts_that_add_up(
     people.with_name("lines.json").write_text(LINES)
     people.with_name("columns.csv").write_text("col1,col2,col3,col4\n1,a,b,c\n")
     people.with_name("tables.json").write_text(TABLES)
+    people.with_name("avro.json").write_text(json.dumps([{"id": 1, "body": encode_avro_file()}]))
     page = write_pdf("a page", Title="t").replace(b"\xe2\xe3\xcf\xd3", b"text").decode("ascii")
     people.with_name("documents.json").write_text(json.dumps([{"offset": 0, "body": page}]))
     before: Counter[str] = Counter()
