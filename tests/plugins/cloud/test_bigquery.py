@@ -196,6 +196,36 @@ def test_records_go_into_the_tables_that_arguments_name(instance, cdap_engine_di
 
 
 @pytest.mark.spark
+def test_texts_become_the_types_of_their_tables(instance, cdap_engine_directory):
+    (instance.home.path / "texts.csv").write_text("1,2026-01-02,a\nx,y,b\n")
+    fields = [(name, Schema.STRING.as_nullable) for name in ("id", "day", "name")]
+    lines = stage(
+        "batchsource",
+        "File",
+        referenceName="r",
+        path="texts.csv",
+        format="csv",
+        schema=str(Schema.record("r", fields)),
+    )
+    typed = Schema.record("a", [("id", Schema.INT), ("day", Schema.DATE.as_nullable)])
+    arguments = {
+        "multisink.a": str(typed),
+        "multisink.b": str(Schema.record("b", [("id", Schema.STRING)])),
+    }
+
+    run = instance.run(pipeline(lines, multi(dataset="typed")), arguments=arguments)
+
+    assert run.error is None
+    read = instance.cdap.tables.read_rows
+    assert read("default", "typed.a", 9).rows == [[1, "2026-01-02"]]
+    assert read("default", "typed.b", 9).rows == [["x"]]
+    wrong = {"multisink.b": arguments["multisink.a"]}
+    failed = instance.run(pipeline(lines, multi(dataset="typed_no")), arguments=wrong)
+    assert failed.error is not None
+    assert "Field 'id' must be a" in failed.error.message
+
+
+@pytest.mark.spark
 def test_tables_are_written_and_read(instance, cdap_engine_directory):
     folder = instance.home.path
     lines = stage(
