@@ -105,6 +105,18 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("batchsink", "GCSText"): Sample(
         {"bucket": "bucket", "path": "texts", "type": "Json"}, ON_WIDE
     ),
+    ("batchsource", "MongoDB"): Sample(
+        {
+            "referenceName": "r",
+            "host": "h",
+            "database": "d",
+            "collection": "c",
+            "schema": ONE_NULLABLE,
+        }
+    ),
+    ("batchsink", "MongoDB"): Sample(
+        {"referenceName": "r", "host": "h", "database": "d", "collection": "c"}, text("a document")
+    ),
     ("batchsink", "Firestore"): Sample(
         {"referenceName": "r", "collection": "c"}, text("a document")
     ),
