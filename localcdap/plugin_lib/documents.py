@@ -16,7 +16,7 @@ ROW: Final = Schema.record("document", [(KEY, Schema.STRING), (VALUE, Schema.STR
 """The rows of a collection: the id of each document, and its JSON."""
 
 
-class MisfitError(ValueError):
+class DocumentSchemaError(ValueError):
     """A document does not fit a schema; the message says why."""
 
 
@@ -28,10 +28,10 @@ def encode_document(record: Mapping[str, Any]) -> str:
 def decode_document(document: Mapping[str, Any], schema: Schema) -> Record:
     """Return the fields of a document that a schema has.
 
-    :raises MisfitError: when they do not fit the schema.
+    :raises DocumentSchemaError: when they do not fit the schema.
     """
     named = {name: value for name, value in document.items() if schema.field(name) is not None}
     try:
         return decode_json_records(schema, [named])[0]
     except BadRequestError as error:
-        raise MisfitError("; ".join(error.message.splitlines()[1:])) from None
+        raise DocumentSchemaError("; ".join(error.message.splitlines()[1:])) from None

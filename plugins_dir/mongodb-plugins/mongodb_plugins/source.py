@@ -23,7 +23,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.arrow import RecordCodec
-from localcdap.plugin_lib.documents import KEY, ROW, VALUE, MisfitError, decode_document
+from localcdap.plugin_lib.documents import KEY, ROW, VALUE, DocumentSchemaError, decode_document
 from localcdap.plugin_lib.spark.columns import get_column
 
 from .collection_config import ID, WITHOUT_EFFECT, CollectionConfig, find_unsupported
@@ -137,7 +137,7 @@ class _DocumentReader:
         try:
             document: Any = json.loads(text)
             if not isinstance(document, dict):
-                raise MisfitError("it is not a JSON object")
+                raise DocumentSchemaError("it is not a JSON object")
             if not meets_query(document, self._query):
                 return None
             return decode_document(self._with_id(document), self._wanted)

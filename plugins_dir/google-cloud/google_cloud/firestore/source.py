@@ -22,7 +22,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.arrow import RecordCodec
-from localcdap.plugin_lib.documents import KEY, ROW, VALUE, MisfitError, decode_document
+from localcdap.plugin_lib.documents import KEY, ROW, VALUE, DocumentSchemaError, decode_document
 from localcdap.plugin_lib.spark.columns import get_column
 
 from .collections import ID, FirestoreConfig
@@ -182,7 +182,7 @@ class _DocumentReader:
                 return None
             known = {} if self._id_field is None else {self._id_field: key}
             return decode_document({**document, **known}, self._schema)
-        except MisfitError as error:
+        except DocumentSchemaError as error:
             raise StageError(
                 f"{where} does not fit the schema: {error}", "Change the schema."
             ) from None
