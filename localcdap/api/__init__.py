@@ -96,6 +96,7 @@ from localcdap.api.plugin import (
     plugin,
 )
 from localcdap.api.schema import Field, LogicalType, Schema, Type
+from localcdap.api.schema_context import SchemaContext
 from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
@@ -187,6 +188,7 @@ __all__ = [
     "SampleRequest",
     "SampleType",
     "Schema",
+    "SchemaContext",
     "SchemaError",
     "SinkContext",
     "SinkSampleContext",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
 from localcdap.api.control import ControlContext
 from localcdap.api.plugin import Plugin
 from localcdap.api.stage import StageConfigurer
+from localcdap.api.topics import TopicContext
 
 _Item = TypeVar("_Item")
 _SECOND: Final = 1.0
@@ -24,28 +25,8 @@ class Alert(msgspec.Struct, frozen=True, rename="camel"):
     payload: dict[str, str | None]
 
 
-class AlertContext(ControlContext, Protocol):
+class AlertContext(ControlContext, TopicContext, Protocol):
     """An alert publisher at run time, in the run's own process."""
-
-    def has_topic(self, name: str, namespace: str | None = None) -> bool:
-        """Return whether there is a topic of messages.
-
-        :param namespace: by default that of the run.
-        """
-
-    def create_topic(self, name: str) -> None:
-        """Create a topic in the namespace of the run, unless it exists.
-
-        :raises StageError: when its name is invalid, or the user may not create topics.
-        """
-
-    def publish_messages(
-        self, topic: str, payloads: Sequence[Any], namespace: str | None = None
-    ) -> None:
-        """Publish messages on a topic, all or none; each is a value that can be written as JSON.
-
-        :raises StageError: when there is no such topic, or the user may not write to it.
-        """
 
 
 class AlertPublisher(Plugin):

@@ -15,6 +15,8 @@ from localcdap.api.config import PluginConfig
 from localcdap.api.declarations import reject_declaration
 from localcdap.api.lineage_recorder import LineageRecorder
 from localcdap.api.metadata import MetadataEntity
+from localcdap.api.schema import Schema
+from localcdap.api.schema_context import SchemaContext
 from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
@@ -120,6 +122,15 @@ class BatchSource(Plugin):
 
     def read(self, context: SourceContext) -> DataFrame:
         """Return the records as a lazy DataFrame with the columns of the output schema."""
+        raise NotImplementedError
+
+    def find_schema(self, context: SchemaContext) -> Schema:
+        """Return the output schema, if ``configure`` has left it open because only the system tells it.
+
+        Called in the run's own process at the start of a run or preview, before the stages after this one are
+        configured with the schema; :meth:`read` is called on the same object. By default such a source
+        cannot be run.
+        """
         raise NotImplementedError
 
     def sample(self, context: SourceSampleContext, limit: int) -> Iterable[pa.RecordBatch] | None:

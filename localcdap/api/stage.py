@@ -17,6 +17,7 @@ from localcdap.api.locations import Locations
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Lookup, TableLoading, TableShape, TableWrite
+from localcdap.api.topics import TopicContext
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -413,6 +414,11 @@ class SparkContext(StageContext, Protocol):
 class SourceContext(SparkContext, Protocol):
     """The run-time context of a source."""
 
+    def create_dataset(
+        self, name: str, type: str, properties: Mapping[str, str]
+    ) -> DatasetFiles | None:
+        """See :meth:`SinkContext.create_dataset`."""
+
 
 class SourceSampleContext(StageContext, Protocol):
     """The context in which a source reads its first records without Spark, on this machine."""
@@ -443,7 +449,7 @@ class SinkSampleContext(StageContext, Protocol):
         """See :meth:`SparkContext.resolve_path`."""
 
 
-class SinkContext(SparkContext, Protocol):
+class SinkContext(SparkContext, TopicContext, Protocol):
     """The run-time context of a sink. Its output is committed when the whole run succeeds, or not at all."""
 
     def staging_directory(self, final: str, *, written_by_spark: bool = False) -> str:

@@ -26,6 +26,7 @@ from localcdap.engine.plan.error_attribution import add_record
 from localcdap.engine.plan.expectations import explain_failures
 from localcdap.engine.plan.planner import plan_flow
 from localcdap.engine.plan.preparation import finish_stages
+from localcdap.engine.plan.source_schemas import can_find_schema, find_source_schema
 from localcdap.engine.plan.streams import Plan
 from localcdap.engine.plan.tables import TableSource
 from localcdap.engine.tasks.pass_plan import error_record_schema
@@ -80,6 +81,7 @@ class PipelineTester:
         if tables is None or isinstance(tables, Mapping):
             tables = TableDataSource(tables or {}, self._run / "snapshots")
         self._tables = tables
+        self._prepared: dict[str, tuple[Stage, Any]] = {}
         self._run.mkdir(parents=True)
 
     def table(
@@ -114,6 +116,7 @@ class PipelineTester:
         :param expectations: rules for the records that leave the stage; for a sink, for those that reach it.
         :returns: the stage with its schemas.
         :raises InvalidPipelineError: when the stage has failures, or a macro has no value.
+        :raises StageError: when a source cannot find its schema.
         :raises BadRequestError: when the name is used already, an input does not exist, or the plugin does
             not handle records, such as an action or a condition.
         """
@@ -143,6 +146,10 @@ class PipelineTester:
         result, evaluated = outcome.result, outcome.request.properties
         output, error, made = result.output_schema, result.error_schema, result.port_schemas
         stage = Stage(name, ref, evaluated, schemas, output, error, made)
+        if can_find_schema(stage):
+            around = self.build_run_context()
+            found = find_source_schema(stage, around, self.arguments.__setitem__)
+            stage.output_schema = found
         stage.expectations = list(expectations)
         self.flow.stages.append(stage)
         self.flow.connections += connections
@@ -249,6 +256,7 @@ class PipelineTester:
             tables=self._tables,
             staging=Staging(self._run, run_id),
             table_directory=self._run / "tables",
+            prepared=self._prepared,
         )
 
     def _get_record_path(self, stage: str) -> Path:

@@ -47,12 +47,12 @@ def two_documents() -> Any:
 
 
 DOCUMENT = Schema.record("document", [("key", Schema.STRING), ("value", Schema.STRING)])
-COLLECTIONS = ("firestore.c",)
+COLLECTIONS = ("firestore.c", "mongodb.d.c")
 PARTITIONS = {"Avro": avro_file, "Parquet": parquet_file, "Orc": orc_file}
 
 
 class OneTable:
-    """A table of two rows; a collection of Firestore, of two documents."""
+    """A table of two rows; a collection of Firestore or MongoDB, of two documents."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "rows.parquet"

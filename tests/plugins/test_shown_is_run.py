@@ -6,8 +6,6 @@ A new plugin fails this test until it has a sample here, or runs with a server t
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import gzip
 import json
 import os
@@ -16,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 
 from localcdap.api.record_json import encode_json_record
@@ -33,7 +30,9 @@ from tests.plugins.database.support import DATABASE
 from tests.plugins.hub.properties import DATES, HUB_PROPERTIES
 from tests.plugins.pdf.documents import write_pdf
 from tests.plugins.sample_tables import PARTITIONS, TWO, OneTable, avro_file, parquet_file
+from tests.plugins.samples import ONE_BYTES, ONE_NULLABLE, ONE_TEXT, RECORDS, TEXT, WIDE, Sample
 from tests.plugins.spark_models.properties import NEEDS_A_MODEL, PAIRS, TEXT_PROPERTIES, WORDS
+from tests.plugins.transform.encryption_keys import ENCRYPTED, KEYSTORE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,42 +41,6 @@ if TYPE_CHECKING:
     from localcdap.testing.stage_run import StageRun
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins_dir"
-WIDE = Schema.record(
-    "wide",
-    [
-        ("id", Schema.INT),
-        ("big", Schema.LONG.as_nullable),
-        ("ratio", Schema.FLOAT.as_nullable),
-        ("price", Schema.DOUBLE),
-        ("name", Schema.STRING.as_nullable),
-        ("flag", Schema.BOOLEAN),
-        ("raw", Schema.BYTES.as_nullable),
-        ("day", Schema.DATE.as_nullable),
-        ("at", Schema.TIMESTAMP.as_nullable),
-        ("amount", Schema.decimal(10, 2).as_nullable),
-        ("either", Schema.union([Schema.STRING, Schema.INT])),
-    ],
-)
-RECORDS: list[dict[str, Any]] = [
-    {
-        "id": 1,
-        "big": 2**40,
-        "ratio": 0.5,
-        "price": 1.25,
-        "name": "ann",
-        "flag": True,
-        "raw": b"\x00\x01",
-        "day": datetime.date(2026, 1, 2),
-        "at": datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC),
-        "amount": decimal.Decimal("12.50"),
-        "either": "x",
-    },
-    {"id": 2, "price": 2.5, "flag": False, "either": 7},
-]
-TEXT = Schema.record("text", [("body", Schema.STRING)])
-ONE_NULLABLE = json.dumps(Schema.record("one", [("a", Schema.STRING.as_nullable)]).to_json())
-ONE_TEXT = json.dumps(TEXT.to_json())
-ONE_BYTES = json.dumps(Schema.record("text", [("body", Schema.BYTES)]).to_json())
 LONG_AGO_S = 1_421_786_520
 (DERBY_JAR,) = (find_spark_home() / "jars").glob("derby-*.jar")
 PLACES = {"gs://bucket": "bucket", "s3a://bucket": "bucket", "jdbc://derby": str(DERBY_JAR)}
@@ -90,21 +53,10 @@ NEEDS_A_SERVER = {
         "Kafka",
         "FTP",
     )
-} - {("batchsink", "FTP")}
+} - {("batchsink", "FTP")} | {("batchsink", "GooglePublisher")}
 """Those of databases differ from Database by their URL alone; database/test_real_servers.py runs those of
-MySQL and PostgreSQL at real servers. kafka/test_kafka_batch.py runs Kafka, and ftp/test_ftp_source.py FTP."""
-
-
-class Sample(msgspec.Struct):
-    """A configuration of a plugin, with what it reads."""
-
-    properties: dict[str, str]
-    inputs: Mapping[str, tuple[Schema, list[dict[str, Any]]]] = {}
-    files: dict[str, str] = {}
-    """Text by name of a file in the instance's folder."""
-    partition: Callable[[Path], object] | None = None
-    """Writes a file of the latest partition of file set 't'."""
-    arguments: dict[str, str] = {}
+MySQL and PostgreSQL at real servers. kafka/test_kafka_batch.py runs Kafka, ftp/test_ftp_source.py FTP, and
+cloud/test_publisher.py GooglePublisher, which needs the host of an instance."""
 
 
 def make_timed_sample(partition: Callable[[Path], object]) -> Sample:
@@ -142,8 +94,28 @@ SAMPLES: dict[tuple[str, str], Sample] = {
         ON_WIDE,
         arguments={"multisink.ann": str(Schema.record("r", [("id", Schema.INT)]))},
     ),
+    **{
+        ("batchsink", f"GCSMulti{name}"): Sample(
+            {"referenceName": "r", "path": "gs://bucket/o", "bucket": "b", "splitField": "name"},
+            ON_WIDE,
+            arguments={"multisink.db:ann": str(Schema.record("r", [("id", Schema.INT)]))},
+        )
+        for name in ("Avro", "Format", "Formats")
+    },
     ("batchsink", "GCSText"): Sample(
         {"bucket": "bucket", "path": "texts", "type": "Json"}, ON_WIDE
+    ),
+    ("batchsource", "MongoDB"): Sample(
+        {
+            "referenceName": "r",
+            "host": "h",
+            "database": "d",
+            "collection": "c",
+            "schema": ONE_NULLABLE,
+        }
+    ),
+    ("batchsink", "MongoDB"): Sample(
+        {"referenceName": "r", "host": "h", "database": "d", "collection": "c"}, text("a document")
     ),
     ("batchsink", "Firestore"): Sample(
         {"referenceName": "r", "collection": "c"}, text("a document")
@@ -196,8 +168,25 @@ SAMPLES: dict[tuple[str, str], Sample] = {
             "schema": TWO,
         }
     ),
+    ("batchsource", "MultiTableDatabase"): Sample(
+        DATABASE
+        | {
+            "referenceName": "r",
+            "dataSelectionMode": "sql-statements",
+            "sqlStatements": "SELECT 'x' AS a, 1 AS b FROM sysibm.sysdummy1",
+        }
+    ),
     ("batchsink", "Database"): Sample(
         DATABASE | {"tableName": "t"}, {"in": (Schema.parse_record(TWO), [{"a": "x", "b": 1}])}
+    ),
+    ("batchsource", "XMLReader"): Sample(
+        {
+            "referenceName": "r",
+            "path": "in.xml",
+            "nodePath": "/x/a",
+            "reprocessingRequired": "Yes",
+        },
+        files={"in.xml": "<x><a>1</a><a>2</a></x>"},
     ),
     ("batchsource", "Excel"): Sample(
         {
@@ -274,6 +263,11 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     ("transform", "JSONFormatter"): Sample({"schema": ONE_TEXT}, ON_WIDE),
     ("transform", "Hasher"): Sample({"hash": "SHA256", "fields": "name"}, ON_WIDE),
     ("transform", "DateTransform"): Sample(DATES, text("2026")),
+    ("transform", "Encryptor"): Sample(KEYSTORE | {"encryptFields": "body"}, text("x")),
+    ("transform", "Decryptor"): Sample(
+        KEYSTORE | {"decryptFields": "body", "schema": ONE_TEXT},
+        {"in": (Schema.parse_record(ONE_BYTES), [{"body": ENCRYPTED}])},
+    ),
     ("transform", "CloneRecord"): Sample({"copies": "3"}, ON_WIDE),
     ("transform", "Encoder"): Sample({"encode": "body:BASE64", "schema": ONE_TEXT}, text("x")),
     ("transform", "Decoder"): Sample({"decode": "body:HEX", "schema": ONE_TEXT}, text("78")),

@@ -58,6 +58,54 @@ class Loud(Transform):
 """
 
 
+KINDS = """
+import io
+
+from localcdap.api import BatchReducibleAggregator, InputFormat, OutputFormat, Schema, plugin
+
+
+@plugin(name="spoken", description="Names and numbers of words.")
+class Spoken(InputFormat):
+    def get_schema(self, context):
+        return Schema.record("said", [("who", Schema.STRING), ("words", Schema.INT)])
+
+    def read(self, file, schema):
+        for line in io.TextIOWrapper(file.content):
+            who, _, said = line.strip().partition(": ")
+            yield {"who": who, "words": len(said.split())}
+
+
+@plugin(name="dashed", description="Values between dashes.")
+class Dashed(OutputFormat):
+    extension = ".txt"
+
+    def write(self, content, records, schema):
+        for record in records:
+            content.write(" - ".join(map(str, record.values())).encode() + b"\\n")
+
+
+@plugin(name="Sums", description="How many words each has said.")
+class Sums(BatchReducibleAggregator):
+    def configure(self, stage):
+        stage.output_schema = stage.input_schema
+
+    def group_by(self, record):
+        return [record["who"]]
+
+    def initialize_aggregate_value(self, record):
+        return record["words"]
+
+    def merge_values(self, value, record):
+        return value + record["words"]
+
+    def merge_partitions(self, value, other):
+        return value + other
+
+    def finalize(self, key, value, emit):
+        emit({"who": key, "words": value})
+"""
+
+
 @pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the cluster."""
@@ -240,3 +288,30 @@ def test_a_killed_run_leaves_nothing_at_work_or_half_written(home: Home, lake: P
     size = marker.stat().st_size
     time.sleep(1)
     assert marker.stat().st_size == size, "the task on the cluster has ended"
+
+
+def test_formats_and_groups_of_artifacts_work_there(home: Home, lake: Path):
+    (home.path / "plugins" / "kinds-1.0.0.py").write_text(KINDS)
+    (lake / "said").mkdir()
+    (lake / "said" / "one.txt").write_text("ann: a b c\nbob: d\n")
+    (lake / "said" / "two.txt").write_text("ann: e\n")
+    said = schema(who="string", words="int")
+    source = {"referenceName": "i", "path": "gs://lake/said", "format": "spoken", "schema": said}
+    sink = {"referenceName": "o", "path": "gs://lake/sums", "format": "dashed", "schema": said}
+    document = pipeline(
+        [
+            {"name": "In", "plugin": {"type": "batchsource", "name": "File", "properties": source}},
+            {"name": "Sums", "plugin": {"type": "batchaggregator", "name": "Sums"}},
+            {"name": "Out", "plugin": {"type": "batchsink", "name": "File", "properties": sink}},
+        ],
+        ("In", "Sums"),
+        ("Sums", "Out"),
+    )
+
+    with open_in_process(home) as cdap:
+        ran = run(cdap, document)
+
+    assert ran.status is RunStatus.COMPLETED, ran.error
+    assert (ran.stages["Sums"].records_in, ran.stages["Sums"].records_out) == (3, 2)
+    written = [file.read_text() for file in (lake / "sums").iterdir()]
+    assert sorted("".join(written).splitlines()) == ["ann - 4", "bob - 1"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import sys
 from collections import Counter
 from pathlib import Path
 
+import fastavro
 import pytest
 
 from localcdap.api.errors import InvalidPipelineError
@@ -39,6 +42,9 @@ PEOPLE = "id,name\n1,ada\n2,grace\n"
 LINES = '[{"offset": 0, "body": "1,ada"}, {"offset": 6, "body": "2,grace"}]'
 WITHOUT_SCHEMA = {"023": "Database", "114": "Database", "468": "File"}
 """By the number of a pipeline, its source of which no schema is known before it is read."""
+COLUMNS = {"348": "Database.1", "349": "DatabaseSource"}
+"""By the number of a pipeline, its source that reads the columns col1 to col4."""
+TABLES = '[{"id": 1, "name": "ada", "tablename": "people"}, {"id": 2, "tablename": "others"}]'
 
 
 def list_recordings(name: str, corpus: Path, people: Path) -> dict[str, str]:
@@ -46,6 +52,12 @@ def list_recordings(name: str, corpus: Path, people: Path) -> dict[str, str]:
     number = name[:3]
     if number in WITHOUT_SCHEMA:
         return {WITHOUT_SCHEMA[number]: str(people)}
+    if number in COLUMNS:
+        return {COLUMNS[number]: str(people.with_name("columns.csv"))}
+    if number == "037":  # it reads files of Avro in a column
+        return {"BigQueryTable": str(people.with_name("avro.json"))}
+    if number == "093":  # the rows of several tables
+        return {"Multiple Database Tables": str(people.with_name("tables.json"))}
     if number == "098":  # a hierarchy without cycles
         return {"File": str(corpus / "data" / "098" / "input_data.csv")}
     if number == "080":  # its recipe is an argument
@@ -55,6 +67,20 @@ def list_recordings(name: str, corpus: Path, people: Path) -> dict[str, str]:
     return {}
 
 
+def encode_avro_file() -> str:
+    """A file of Avro in Base64."""
+    fields = [{"name": "id", "type": "long"}] + [
+        {"name": name, "type": "string"} for name in ("name", "value")
+    ]
+    content = io.BytesIO()
+    fastavro.writer(
+        content,
+        fastavro.parse_schema({"type": "record", "name": "r", "fields": fields}),
+        [{"id": 1, "name": "ada lovelace", "value": "3"}],
+    )
+    return base64.b64encode(content.getvalue()).decode()
+
+
 def test_nine_of_ten_valid_batch_pipelines_run_with_counts_that_add_up(
     corpus, tmp_path, engine_directory, fresh_home, monkeypatch
 ):
@@ -62,6 +88,9 @@ def test_nine_of_ten_valid_batch_pipelines_run_with_counts_that_add_up(
     people = tmp_path / "people.csv"
     people.write_text(PEOPLE)
     people.with_name("lines.json").write_text(LINES)
+    people.with_name("columns.csv").write_text("col1,col2,col3,col4\n1,a,b,c\n")
+    people.with_name("tables.json").write_text(TABLES)
+    people.with_name("avro.json").write_text(json.dumps([{"id": 1, "body": encode_avro_file()}]))
     page = write_pdf("a page", Title="t").replace(b"\xe2\xe3\xcf\xd3", b"text").decode("ascii")
     people.with_name("documents.json").write_text(json.dumps([{"offset": 0, "body": page}]))
     before: Counter[str] = Counter()

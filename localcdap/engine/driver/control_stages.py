@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from localcdap.api.alerts import Alert, AlertPublisher
 from localcdap.api.control import Action, Condition, PostAction, SparkProgram, StageStatistics
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.tables import CreatedTable, TableResult
-from localcdap.engine.host_client import HostTopics, execute_statements
+from localcdap.engine.host_client import execute_statements
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.messages.host import StatementBatch
 from localcdap.engine.messages.spool import RecordCounts
@@ -116,7 +115,6 @@ class DriverControlContext(DriverContext):
         self.succeeded = False
         self._set_argument: Final = set_argument
         self._host_directory: Final = run.host_directory
-        self._topics: Final = HostTopics(run.host_directory)
 
     def set_argument(self, name: str, value: str) -> None:
         """Set an argument of the run for the stages that follow."""
@@ -140,30 +138,6 @@ class DriverControlContext(DriverContext):
         for name in changes:
             self._run.note_table(self.stage_name, TableUse.CHANGE, name)
         return result
-
-    def has_topic(self, name: str, namespace: str | None = None) -> bool:
-        """Return whether there is a topic."""
-        with self._topic_scope():
-            return self._topics.has(namespace or self.namespace, name)
-
-    def create_topic(self, name: str) -> None:
-        """Create a topic in the namespace of the run, unless it exists."""
-        with self._topic_scope():
-            self._topics.create(self.namespace, name)
-
-    def publish_messages(
-        self, topic: str, payloads: Sequence[Any], namespace: str | None = None
-    ) -> None:
-        """Publish messages on a topic, all or none."""
-        with self._topic_scope():
-            self._topics.publish(namespace or self.namespace, topic, payloads)
-
-    @contextlib.contextmanager
-    def _topic_scope(self) -> Iterator[None]:
-        try:
-            yield
-        except LocalcdapError as error:
-            raise self.fail(error.message, error.corrective_action) from None
 
 
 def _create_type_error(stage: Stage) -> StageError:

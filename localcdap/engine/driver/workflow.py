@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from localcdap.api.errors import StageError
 from localcdap.api.pipeline import StageConnection
+from localcdap.api.schema import Schema
 from localcdap.engine.driver.accesses import (
     PROPAGATION,
     find_flows,
@@ -41,6 +42,7 @@ from localcdap.engine.plan.preparation import finish_stages
 from localcdap.engine.plan.record_counter import RecordCounter
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
 from localcdap.engine.plan.schema_checks import SchemaCheck
+from localcdap.engine.plan.source_schemas import find_source_schema
 from localcdap.engine.plan.streams import Plan
 from localcdap.expectations.results import RuleResult
 from localcdap.text import plural
@@ -93,6 +95,8 @@ class Workflow:
         """The connections that lead from stages that have run, on the branches that were taken."""
         self._done: Final[set[str]] = set()
         """The stages that have run, or were skipped."""
+        self._found_schemas: Final[dict[str, Schema]] = {}
+        """By source, the output schema that it has found in the run."""
         self._plans: Final[dict[int, Plan]] = {}
         """By step, the plans that :meth:`prepare` made."""
         self._checked: Final[set[int]] = set()
@@ -135,6 +139,7 @@ class Workflow:
             for number, step in enumerate(self._route.steps):
                 if not step.is_phase or not self._can_be_planned(step, given):
                     continue
+                self._find_schemas(step.stages)
                 flow = self._resolved.create_phase(step.stages, self._route.connections)
                 plan = plan_flow(flow, self._run, counts=self._counts_records, given=given)
                 checks += plan.checks
@@ -244,6 +249,7 @@ class Workflow:
         plan = self._plans.pop(number, None)
         if plan is None:
             self._refresh(step)
+            self._find_schemas(stages)
             self._require_all_inputs(stages)
         flow = self._resolved.create_phase(stages, self._live)
         if plan is None:
@@ -331,12 +337,29 @@ class Workflow:
         actions = {name for name, type in self._route.types.items() if type in ACTIONS}
         actions &= list_actions_before(self._route, step) if step is not None else self._done
         if actions - self._resolved.done:
-            self._resolved = resolve_order(
-                self._order,
-                self._arguments,
-                frozenset(self._done),
-                document=self._resolved.document,
-            )
+            self._resolve(self._done)
+
+    def _find_schemas(self, stages: Iterable[str]) -> None:
+        """Have the sources among stages find the schemas that only their systems tell, and propagate them.
+
+        :raises StageError: when a source fails.
+        :raises InvalidPipelineError: when a stage cannot handle such records.
+        """
+        sources = self._resolved.list_open_sources(stages)
+        for source in sources:
+            found = find_source_schema(source, self._run, self._arguments.__setitem__)
+            self._found_schemas[source.name] = found
+        if sources:
+            self._resolve(self._resolved.done)
+
+    def _resolve(self, done: Collection[str]) -> None:
+        self._resolved = resolve_order(
+            self._order,
+            self._arguments,
+            frozenset(done),
+            document=self._resolved.document,
+            found=self._found_schemas,
+        )
 
     def _share_connectors(self, frames: dict[str, DataFrame]) -> None:
         """Let conditions that get all records from another condition share its persisted records."""

@@ -25,6 +25,7 @@ from localcdap.artifacts.loading import UsedPlugins
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.cluster.shipment import Shipment
 from localcdap.engine.commit import Staging, make_job_directory
+from localcdap.engine.host_client import HostTopics
 from localcdap.engine.local.lost_task_errors import recover_task_error
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.messages.host import TableLoad
@@ -39,6 +40,7 @@ from localcdap.engine.plan.tables import (
     upload_rows,
     write_lookup_file,
 )
+from localcdap.engine.plan.topic_access import TopicAccess
 from localcdap.engine.spark_internals import pickle_code
 from localcdap.engine.tasks.batch_functions import (
     BatchFunction,
@@ -219,7 +221,7 @@ class RunContext:
         )
 
 
-class DriverContext(WorkerStageContext):
+class DriverContext(TopicAccess, WorkerStageContext):
     """A :class:`localcdap.api.stage.SparkContext`, source context and sink context, whatever the stage is.
 
     :param shared: called with a DataFrame and the condition of its error rows; counts these, and has the
@@ -248,6 +250,7 @@ class DriverContext(WorkerStageContext):
         self._stage: Final = stage
         self._run: Final = run
         self._shared: Final = shared
+        self._topics = HostTopics(run.host_directory)
 
     @property
     def transactions(self) -> TransactionRunner:

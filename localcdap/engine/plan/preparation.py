@@ -16,13 +16,14 @@ from localcdap.engine.plan.run_metadata import MetadataAccess
 from localcdap.engine.tasks.context import EntityMetadata
 
 _LOG: Final = logging.getLogger("localcdap.engine")
+_KEPT: Final = ("prepare_run", "find_schema", "on_run_finish")
 
 
 def get_plugin(run: RunContext, stage: Stage) -> Any:
     """Return the plugin of a stage for this process, prepared for the run.
 
-    A plugin that prepares or finishes runs is one object for all calls, as long as the properties of the
-    stage are the same; of others each call makes a new one.
+    A plugin that prepares or finishes runs, or finds a schema, is one object for all calls, as long as the
+    properties of the stage are the same; of others each call makes a new one.
 
     :raises StageError: when it cannot be created or prepared.
     """
@@ -39,8 +40,8 @@ def get_plugin(run: RunContext, stage: Stage) -> Any:
 
 
 def is_kept(plugin: type[Plugin]) -> bool:
-    """Return whether a plugin implements ``prepare_run`` or ``on_run_finish``."""
-    return has_override(plugin, "prepare_run") or has_override(plugin, "on_run_finish")
+    """Return whether a plugin has methods that a run calls on the object that handles the data."""
+    return any(has_override(plugin, each) for each in _KEPT)
 
 
 def list_finishing(run: RunContext) -> list[tuple[Stage, Any]]:

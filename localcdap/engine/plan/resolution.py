@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from localcdap.api.errors import InvalidPipelineError, StageError
 from localcdap.api.pipeline import PipelineSpec, StageConnection, StageSpec
 from localcdap.api.schema import Schema
+from localcdap.api.stage import FindTable
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.host_client import create_table_finder, get_secrets
 from localcdap.engine.messages.flow import (
@@ -22,12 +24,14 @@ from localcdap.engine.messages.flow import (
     CONDITION,
     DATA_TYPES,
     SINKS,
+    SOURCE,
     Flow,
     Stage,
 )
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.plan.phases import PhaseRoute
 from localcdap.engine.plan.preparation import is_kept
+from localcdap.engine.plan.source_schemas import can_find_schema
 from localcdap.engine.plan.streams import runs_in_python
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
@@ -35,7 +39,11 @@ from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.validation.plugins import PinnedPlugins
 from localcdap.pipeline.validation.resolution import ResolvedPipeline, resolve_pipeline
-from localcdap.sandbox.stage_configuration import configure_stage
+from localcdap.sandbox.stage_configuration import (
+    ConfigureRequest,
+    ConfigureResult,
+    configure_stage,
+)
 
 
 class ResolvedFlow:
@@ -103,11 +111,18 @@ class ResolvedFlow:
         )
 
     def keeps_plugins(self, names: Iterable[str]) -> bool:
-        """Return whether a plugin of these stages implements ``prepare_run`` or ``on_run_finish``."""
+        """Return whether a plugin of these stages is one object for the whole run."""
         requests = (self._pipeline.requests.get(name) for name in names)
         return any(
             is_kept(load_plugin(request.plugin)) for request in requests if request is not None
         )
+
+    def list_open_sources(self, names: Iterable[str]) -> list[Stage]:
+        """Return the sources among stages that find their output schemas in the run."""
+        stages = (
+            self._create_stage(self._specs[n]) for n in names if self.route.types[n] == SOURCE
+        )
+        return [stage for stage in stages if can_find_schema(stage)]
 
     def has_macros(self, name: str) -> bool:
         """Whether macros of a stage have no values; only a stage that is not run may have such."""
@@ -158,12 +173,14 @@ def resolve_order(
     done: Collection[str] = (),
     *,
     document: PipelineDocument | None = None,
+    found: Mapping[str, Schema] = MappingProxyType({}),
 ) -> ResolvedFlow:
     """Configure all stages in this process and propagate their schemas.
 
     :param arguments: by default those of the order.
     :param done: the stages that have run; stages after actions that are not among them are not configured.
     :param document: the document of the order, when it has been parsed already.
+    :param found: by source, the output schema that its plugin has found in the run.
     :raises DocumentError: when the document is not a pipeline.
     :raises InvalidPipelineError: with every failure.
     :raises StageError: when the stages have no order in which they can run.
@@ -178,7 +195,7 @@ def resolve_order(
     resolved = resolve_pipeline(
         document,
         PinnedPlugins(order.plugins, load_plugin),
-        partial(configure_stage, find_table=create_table_finder(order), in_run=True),
+        partial(_configure, found, create_table_finder(order)),
         MacroContext(given, functions, runtime=True),
         locations=order.path_locations,
         done=done,
@@ -192,6 +209,15 @@ def resolve_order(
             failures=[msgspec.to_builtins(failure) for failure in resolved.errors],
         )
     return ResolvedFlow(document, resolved, resolved.spec, frozenset(done))
+
+
+def _configure(
+    found: Mapping[str, Schema], find_table: FindTable, request: ConfigureRequest
+) -> ConfigureResult:
+    result = configure_stage(request, find_table, in_run=True)
+    if result.output_schema is None and request.stage in found:
+        return msgspec.structs.replace(result, output_schema=found[request.stage])
+    return result
 
 
 def _require_input_schemas(spec: StageSpec, inputs: Collection[str]) -> dict[str, Schema]:

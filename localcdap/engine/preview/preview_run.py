@@ -210,6 +210,8 @@ class PreviewWorkflow(Workflow):
         :raises StageError: when a stage has failed, once all stages that do not need its records have run.
         """
         self._refresh(step)
+        given = {*self._preview.left_out, *(each.stream.stage for each in self._preview.given)}
+        self._find_schemas(name for name in stages if name not in given)
         self._require_all_inputs(stages)
         self._share_connectors(self._condition_records)
         flow = self._resolved.create_phase(stages, self._live)

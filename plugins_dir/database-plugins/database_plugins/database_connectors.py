@@ -24,6 +24,7 @@ from localcdap.api import (
 from localcdap.api.connector import format_connection_macro
 from localcdap.api.errors import BadRequestError, NotFoundError
 
+from .catalogue import HIDDEN, LISTED, quote_names
 from .connection_arguments import get_database_kind
 from .drivers import DriverNotFoundError, find_driver
 from .jdbc import DatabaseConfig, JdbcConfig, get_one_row_query
@@ -31,11 +32,7 @@ from .mysql import MysqlConfig
 from .postgresql import PostgresConfig
 
 _MOST_TABLES: Final = 10_000
-_QUOTES: Final = {"mysql": "`", "mariadb": "`"}
-"""By the kind of database, what quotes a name; others have double quotes."""
-_LISTED: Final = ("postgresql", "mysql", "mariadb", "sqlserver", "h2", "hsqldb")
-"""The kinds of databases with an ``information_schema``."""
-_HIDDEN: Final = ("information_schema", "pg_catalog", "mysql", "performance_schema", "sys")
+_MYSQL: Final = ("mysql", "mariadb")
 _COLUMNS: Final = Schema.record(
     "columns",
     [
@@ -175,7 +172,7 @@ class DatabaseConnectorBase(Connector):
                 "view" if "VIEW" in (each["table_type"] or "").upper() else "table"
             )
             for each in _records(found)
-            if (each["table_schema"] or "").lower() not in _HIDDEN
+            if (each["table_schema"] or "").lower() not in HIDDEN
         }
 
     def _read_schema(self, context: ConnectorContext, path: str | None) -> Schema:
@@ -198,10 +195,10 @@ class DatabaseConnectorBase(Connector):
 
     def _require_catalogue(self) -> None:
         kind = get_database_kind(self.config.get_url())
-        if kind not in _LISTED:
+        if kind not in LISTED:
             raise BadRequestError(
                 f"Databases of the kind '{kind}' cannot be browsed; those that can: "
-                f"{', '.join(_LISTED)}.",
+                f"{', '.join(LISTED)}.",
                 "Use the source Database in a pipeline.",
             )
 
@@ -225,22 +222,21 @@ class DatabaseConnectorBase(Connector):
         return texts | {"useConnection": "false", "enableAutoCommit": "false"} | driver
 
     def _quote(self, *names: str) -> str:
-        sign = _QUOTES.get(get_database_kind(self.config.get_url()), '"')
-        return ".".join(f"{sign}{name.replace(sign, sign * 2)}{sign}" for name in names if name)
+        return quote_names(get_database_kind(self.config.get_url()), *names)
 
     def _alias(self, column: str) -> str:
         return f"{column} AS {self._quote(column)}"
 
     def _get_type(self) -> str:
         """Return the expression of a column's type; MySQL's ``boolean`` is a ``tinyint(1)``."""
-        if get_database_kind(self.config.get_url()) not in _QUOTES:
+        if get_database_kind(self.config.get_url()) not in _MYSQL:
             return self._alias("data_type")
         choice = "CASE column_type WHEN 'tinyint(1)' THEN 'boolean' ELSE data_type END"
         return f"{choice} AS {self._quote('data_type')}"
 
     def _cast(self, column: str, alias: str) -> str:
         kind = get_database_kind(self.config.get_url())
-        text = "CHAR(20)" if kind in _QUOTES else "VARCHAR(20)"
+        text = "CHAR(20)" if kind in _MYSQL else "VARCHAR(20)"
         return f"CAST({column} AS {text}) AS {self._quote(alias)}"
 
 

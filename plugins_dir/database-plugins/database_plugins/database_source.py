@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from localcdap.api import (
     BatchSource,
     Schema,
+    SchemaContext,
     SourceContext,
     StageConfigurer,
     field,
@@ -30,6 +31,7 @@ from .jdbc import (
     get_column_types,
     make_reader,
 )
+from .table_schemas import UnsupportedTypeError, to_table_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -71,7 +73,7 @@ class DatabaseSourceConfig(JdbcConfig, macros=True, rename="camel"):
     )
     schema: Schema | None = field(
         "Schema of the records: columns of the query. Other columns are dropped; a field that the query "
-        "lacks is null.",
+        "lacks is null. By default the schema is that of the query, which is found when a run begins.",
         default=None,
     )
     splits: int = field(
@@ -138,11 +140,11 @@ class DatabaseSourceBase(BatchSource):
                 "Write a valid regular expression that matches parts of column names.",
             ).with_config_property("patternToReplace")
         stage.output_schema = config.schema
-        # The columns of a query with a macro are not known yet.
-        is_open = config.contains_macro("schema") or config.contains_macro("importQuery")
-        if config.schema is None and not is_open:
-            stage.failures.add(
-                "Schema must be specified.", "Set it to the columns of the query."
+        if config.schema is None and not config.contains_macro("schema"):
+            stage.warnings.add(
+                "The schema is not known before a run, so that the stages after this one are not checked "
+                "against it.",
+                "Set it to the columns of the query.",
             ).with_config_property("schema")
 
     def configure_connected(self, stage: StageConfigurer) -> None:
@@ -175,11 +177,27 @@ class DatabaseSourceBase(BatchSource):
                     f"Set '{name}', or 'numSplits' to 1.",
                 ).with_config_property(name)
 
+    def find_schema(self, context: SchemaContext) -> Schema:
+        """Return the columns of the query (hydrator-plugins,
+        ``io/cdap/plugin/db/batch/source/DBSource.java``, which does so when a pipeline is deployed).
+        """
+        options = self.config.build_options(context)
+        asked = options | {"query": strip_semicolon(self.config.query).replace(CONDITIONS, "1 = 1")}
+        columns = call_database(
+            context, options["url"], lambda: make_reader(context, asked).load().schema
+        )
+        try:
+            found = to_table_schema(columns, "outputSchema")
+        except UnsupportedTypeError as error:
+            raise context.fail(str(error), "Set the schema; a string takes many types.") from None
+        fields = [(self._to_field_name(each.name), each.schema) for each in found]
+        return Schema.record("outputSchema", fields)
+
     def read(self, context: SourceContext) -> DataFrame:
         config, schema = self.config, context.output_schema
         assert schema is not None
         options = config.build_options(context) | {"fetchsize": str(config.fetch_size)}
-        query = _strip_semicolon(config.query)
+        query = strip_semicolon(config.query)
 
         def read_part(condition: str) -> DataFrame:
             asked = options | {"query": query.replace(CONDITIONS, condition)}
@@ -201,7 +219,7 @@ class DatabaseSourceBase(BatchSource):
         """Return the condition of each split."""
         config = self.config
         if config.splits > 1 and config.split_by and config.bounding_query:
-            query = _strip_semicolon(config.bounding_query).replace(CONDITIONS, "1 = 1")
+            query = strip_semicolon(config.bounding_query).replace(CONDITIONS, "1 = 1")
             # Many databases require names for the columns of a subquery; others reject names there.
             is_named = get_database_kind(options["url"]) in _NAMES_COLUMNS
             table = f"({query}) bounds" if is_named else f"({query}) bounds (bound_1, bound_2)"
@@ -209,7 +227,7 @@ class DatabaseSourceBase(BatchSource):
             (bounds,) = call_database(
                 context, options["url"], lambda: make_reader(context, asked).load().collect()
             )
-            if len(bounds) == 2 and all(_is_number(bound) for bound in bounds):
+            if len(bounds) == 2 and all(is_number(bound) for bound in bounds):
                 parts = min(config.splits, _MAX_SPLITS)
                 return split_conditions(config.split_by, bounds[0], bounds[1], parts)
         return ["1 = 1"]
@@ -285,10 +303,10 @@ def split_conditions(column: str, least: Number, greatest: Number, parts: int) -
     return [first, *middle, f"({column} >= {ends[-1]})"]
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def _strip_semicolon(query: str) -> str:
+def strip_semicolon(query: str) -> str:
     """Return a query without the semicolon at its end."""
     return query.strip().rstrip(";").rstrip()

@@ -156,7 +156,6 @@ def test_several_tables_are_distinguished_by_a_text(instance):
     source = table("batchsource", schema=SCHEMA)
     assert failures(instance, source, multi()) == []
     assert failures(instance, source, multi(splitField="id", allowFlexibleSchema="on")) == [
-        ("Out", "Records of arbitrary schemas cannot be written here."),
         ("Out", "Field 'id' is not a string."),
     ]
 
@@ -181,6 +180,12 @@ def test_records_go_into_the_tables_that_arguments_name(instance, cdap_engine_di
 
     assert (rows("a"), rows("b"), rows("none")) == ([[1], [3]], [[7, 2]], [])
 
+    whole = [[1, 1, "a"], [3, 1, "a"]]
+    (instance.home.path / "many.csv").write_text("1,1,a\n2,7,b\n3,1,a\n")
+    flexible = instance.run(pipeline(lines, multi(dataset="flex", allowFlexibleSchema="on")))
+    assert flexible.error is None
+    assert sorted(instance.cdap.tables.read_rows("default", "flex.a", 100).rows) == whole
+
     none = instance.run(pipeline(lines, multi()))
     assert none.error is not None
     assert "no argument names a table" in none.error.message
@@ -188,6 +193,36 @@ def test_records_go_into_the_tables_that_arguments_name(instance, cdap_engine_di
     failed = instance.run(pipeline(lines, multi()), arguments={"multisink.a": wrong})
     assert failed.error is not None
     assert "field 'other' of table 'a' is missing in the records" in failed.error.message
+
+
+@pytest.mark.spark
+def test_texts_become_the_types_of_their_tables(instance, cdap_engine_directory):
+    (instance.home.path / "texts.csv").write_text("1,2026-01-02,a\nx,y,b\n")
+    fields = [(name, Schema.STRING.as_nullable) for name in ("id", "day", "name")]
+    lines = stage(
+        "batchsource",
+        "File",
+        referenceName="r",
+        path="texts.csv",
+        format="csv",
+        schema=str(Schema.record("r", fields)),
+    )
+    typed = Schema.record("a", [("id", Schema.INT), ("day", Schema.DATE.as_nullable)])
+    arguments = {
+        "multisink.a": str(typed),
+        "multisink.b": str(Schema.record("b", [("id", Schema.STRING)])),
+    }
+
+    run = instance.run(pipeline(lines, multi(dataset="typed")), arguments=arguments)
+
+    assert run.error is None
+    read = instance.cdap.tables.read_rows
+    assert read("default", "typed.a", 9).rows == [[1, "2026-01-02"]]
+    assert read("default", "typed.b", 9).rows == [["x"]]
+    wrong = {"multisink.b": arguments["multisink.a"]}
+    failed = instance.run(pipeline(lines, multi(dataset="typed_no")), arguments=wrong)
+    assert failed.error is not None
+    assert "Field 'id' must be a" in failed.error.message
 
 
 @pytest.mark.spark

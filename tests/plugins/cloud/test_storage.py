@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import fastavro
 import pyarrow.parquet as pq
 import pytest
 
@@ -274,3 +275,76 @@ def test_records_go_into_the_folders_that_arguments_name(instance, cdap_engine_d
         assert failed.error is not None
         assert reported in failed.error.message
     assert not (instance.home.path / "data" / "known" / "no").exists()
+
+
+@pytest.mark.spark
+def test_all_records_are_written_with_a_flexible_schema(instance, cdap_engine_directory):
+    given = instance.home.path / "data" / "known" / "flexible"
+    given.mkdir(parents=True)
+    (given / "f.csv").write_text("1,x\n2,y\n")
+    sink = multi(path="gs://known/whole", format="json", allowFlexibleSchema="on")
+    arguments = {"multisink.y": str(Schema.record("r", [("a", Schema.INT)]))}
+
+    run = instance.run(pipeline(gcs_source(path="gs://known/flexible"), sink), arguments)
+
+    assert run.error is None
+    assert run.stages["Out"].records_in == 2
+    folder = instance.home.path / "data" / "known" / "whole"
+    rows = {each.name: [f.read_text() for f in each.iterdir()] for each in folder.iterdir()}
+    assert rows == {"x": ['{"a":1,"b":"x"}\n'], "y": ['{"a":2,"b":"y"}\n']}
+
+    (given / "f.csv").write_text("1,x\n2,\n")
+    nameless = instance.run(pipeline(gcs_source(path="gs://known/flexible"), sink))
+    assert nameless.error is not None
+    assert "is empty in a record" in nameless.error.message
+
+
+def former(name: str, **more: str) -> dict[str, Any]:
+    given = {"path": "gs://known/old", "bucket": "known", "splitField": "b", "referenceName": "o"}
+    return {"type": "batchsink", "name": name, "properties": given | more}
+
+
+def test_former_sinks_of_folders_say_what_is_wrong(instance):
+    right = former("GCSMultiFormat", codec="None", delimiter="\t", suffix="yyyy-MM-dd-HH-mm")
+    assert validate(instance, gcs_source(), right).errors == []
+    wrong = former("GCSMultiAvro", codec="GZip", path="known/old", splitField="a", suffix="bad")
+    assert [failure.message for failure in validate(instance, gcs_source(), wrong).errors] == [
+        "Path must start with gs://.",
+        "Field 'a' is not a string.",
+        "Codec 'GZip' cannot be used for the format 'avro'.",
+        "Invalid suffix: Illegal pattern character 'b'.",
+    ]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("name", "more", "found"),
+    [
+        ("GCSMultiAvro", {"codec": "Snappy"}, None),
+        ("GCSMultiFormats", {"outputFormat": "parquet", "codec": "GZip"}, None),
+        ("GCSMultiFormat", {"delimiter": "|"}, "1|x\n"),
+    ],
+)
+def test_former_sinks_write_folders(instance, cdap_engine_directory, name, more, found):
+    given = instance.home.path / "data" / "known" / "before"
+    given.mkdir(parents=True, exist_ok=True)
+    (given / "f.csv").write_text("1,x\n2,y\n")
+    schema = str(Schema.record("r", [("a", Schema.INT), ("b", Schema.STRING)]))
+    arguments = {"multisink.db:x": schema, "multisink.y": schema}
+    sink = former(name, path=f"gs://known/{name}", suffix="yyyy", **more)
+
+    run = instance.run(pipeline(gcs_source(path="gs://known/before"), sink), arguments)
+
+    assert run.error is None
+    folder = instance.home.path / "data" / "known" / name
+    assert [each.name[4:] for each in sorted(folder.iterdir())] == ["_db_x", "_y"]
+    (file,) = next(each for each in folder.iterdir() if each.name.endswith("x")).iterdir()
+    if found is not None:
+        assert file.read_text() == found
+    else:
+        rows = (
+            list(fastavro.reader(file.open("rb")))
+            if name == "GCSMultiAvro"
+            else pq.read_table(file).to_pylist()
+        )
+        assert rows == [{"a": 1, "b": "x"}]

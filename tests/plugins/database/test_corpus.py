@@ -12,7 +12,6 @@ from localcdap.testing.instance import TemporaryInstance
 
 OURS = ("Database", "Excel", "ArgumentSetter", "KVTable", "ValueMapper")
 NO_CONNECTION = "Required property 'connectionString' has no value."
-NO_SCHEMA = "Schema must be specified."
 TRULY_WRONG = {
     ("003", "Required property 'filePath' has no value."),
     ("003", "Required property 'sheetValue' has no value."),
@@ -22,9 +21,8 @@ TRULY_WRONG = {
     ("006", NO_CONNECTION),
     ("018", NO_CONNECTION),
     ("018", "Required property 'importQuery' has no value."),
-    ("028", NO_SCHEMA),
 }
-"""By the number of the pipeline: templates to be filled in, and sources whose schema nobody knows."""
+"""By the number of the pipeline: templates to be filled in."""
 
 
 @pytest.fixture(scope="module")

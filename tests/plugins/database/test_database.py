@@ -267,7 +267,6 @@ SOURCE = {"jdbcPluginName": "x", "connectionString": "jdbc:x:", "importQuery": "
         ({}, []),
         ({"connectionString": "mysql://h"}, ["'mysql://h' is not a JDBC connection string."]),
         ({"connectionArguments": "a=1;b;"}, ["'b' is not a connection argument."]),
-        ({"schema": ""}, ["Schema must be specified."]),
         (
             {"numSplits": "4"},
             [

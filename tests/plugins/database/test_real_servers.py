@@ -343,3 +343,36 @@ def test_a_server_of_yours_stands_for_one_at_cloud_sql(place: Place):
     assert place.run(given, place.source("SELECT * FROM given"), trash).error is None
 
     assert server.sql("SELECT count(*) FROM cloud;") == "0"
+
+
+def test_all_tables_are_read_at_once(place: Place, instance: TemporaryInstance):
+    server = place.server
+    server.sql(
+        "CREATE TABLE many_a (id int PRIMARY KEY, name text); CREATE TABLE many_b (id text);"
+    )
+    server.sql(
+        "INSERT INTO many_a VALUES (1, 'x'), (2, 'y'), (9, 'z'); INSERT INTO many_b VALUES ('b');"
+    )
+    kind = "postgresql" if server.plugin == "Postgres" else "mysql"
+    url = f"jdbc:{kind}://127.0.0.1:{server.port}/shop"
+    url += "" if kind == "postgresql" else "?permitMysqlScheme=true"
+    source = place.plugin("batchsource") | {"name": "MultiTableDatabase"}
+    wanted = ("jdbcPluginName", "user", "password", "referenceName")
+    source["properties"] = {name: source["properties"][name] for name in wanted} | {
+        "connectionString": url,
+        "tableNamePattern": "many_%",
+        "splitsPerTable": "3",
+    }
+    out = {"referenceName": "o", "path": f"many-{kind}", "format": "json"}
+
+    run = place.run(source, {"type": "batchsink", "name": "File", "properties": out})
+
+    assert run.error is None
+    files = (instance.home.path / f"many-{kind}").iterdir()
+    rows = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    assert sorted(rows, key=str) == [
+        {"id": "1", "name": "x", "tablename": "many_a"},
+        {"id": "2", "name": "y", "tablename": "many_a"},
+        {"id": "9", "name": "z", "tablename": "many_a"},
+        {"id": "b", "name": None, "tablename": "many_b"},
+    ]

@@ -19,13 +19,7 @@ from localcdap.api.tables import TableLoading, TableWrite
 from localcdap.plugin_lib.spark.columns import get_column
 
 from ..account import WITHOUT_EFFECT, BigQueryConfig
-from ..multi_sinks import (
-    SPLIT,
-    check_flexible,
-    check_split_field,
-    flexible_field,
-    parse_schema_arguments,
-)
+from ..multi_sinks import SPLIT, check_split_field, find_destinations, flexible_field
 from .tables import check_table, get_table_name, get_written_schema
 from .values import check_value
 
@@ -86,14 +80,21 @@ class BigQueryMultiTable(BatchSink):
         config = self.config
         check_reference_name(stage, config.reference_name)
         check_table(stage, config, config.dataset, None)
-        check_flexible(stage, config, config.flexible, "TABLE")
         check_split_field(stage, config, config.split_field)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
+        config = self.config
+        kept = df.persist()  # the names of the tables may have to be found first
+        try:
+            tables = find_destinations(kept, context, "table", config.split_field, config.flexible)
+            self._write_tables(kept, context, tables)
+        finally:
+            kept.unpersist()
+
+    def _write_tables(self, df: DataFrame, context: SinkContext, tables: dict[str, Schema]) -> None:
         from pyspark.sql import functions as f
 
         config = self.config
-        tables = parse_schema_arguments(context, "table")
         how = TableWrite(truncate=config.truncate, relaxes=config.relaxes)
         loads = [
             self._create_load(

@@ -6,15 +6,13 @@ import re
 import uuid
 from typing import Final
 
-from localcdap.api import Schema, StageConfigurer, field
+from localcdap.api import StageConfigurer, field
 from localcdap.api.rules import check_reference_name
 
 from ..account import WITHOUT_EFFECT, GoogleAccountConfig
 
 ID: Final = "__id__"
 """The field of the id, by default."""
-KEY, VALUE = "key", "value"
-ROW: Final = Schema.record("document", [(KEY, Schema.STRING), (VALUE, Schema.STRING)])
 _DEFAULT: Final = "(default)"
 _PLAIN: Final = re.compile(r"[\w$-]+(?:/[\w$-]+)*")
 _DATABASE: Final = "databaseName"

@@ -7,8 +7,6 @@ import string
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from localcdap.api import (
     BatchSink,
     Capabilities,
@@ -24,10 +22,10 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.record_json import encode_json_record
 from localcdap.api.rules import check_not_view, check_table_key
+from localcdap.plugin_lib.documents import KEY, ROW, VALUE, encode_document
 
-from .collections import ID, KEY, ROW, VALUE, FirestoreConfig
+from .collections import ID, FirestoreConfig
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -157,8 +155,7 @@ class _DocumentMaker:
                 key = record.pop(self._id_field) if self._id_field else _make_id()
                 if not key:
                     raise StageError("The id of a document is empty.", "Give each record an id.")
-                document = msgspec.json.encode(encode_json_record(record)).decode()
-                rows.append({KEY: key, VALUE: document})
+                rows.append({KEY: key, VALUE: encode_document(record)})
             yield made.encode(rows)
 
 

@@ -22,11 +22,10 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.errors import BadRequestError
-from localcdap.api.record_json import decode_json_records
+from localcdap.plugin_lib.documents import KEY, ROW, VALUE, DocumentSchemaError, decode_document
 from localcdap.plugin_lib.spark.columns import get_column
 
-from .collections import ID, KEY, ROW, VALUE, FirestoreConfig
+from .collections import ID, FirestoreConfig
 from .filters import Filter, parse_filters
 
 if TYPE_CHECKING:
@@ -181,14 +180,11 @@ class _DocumentReader:
             document: Any = json.loads(text)
             if not all(each.accepts(document) for each in self._filters):
                 return None
-            named = {k: v for k, v in document.items() if self._schema.field(k) is not None}
-            if self._id_field is not None:
-                named[self._id_field] = key
-            return decode_json_records(self._schema, [named])[0]
-        except BadRequestError as error:
-            problems = "; ".join(error.message.splitlines()[1:])
+            known = {} if self._id_field is None else {self._id_field: key}
+            return decode_document({**document, **known}, self._schema)
+        except DocumentSchemaError as error:
             raise StageError(
-                f"{where} does not fit the schema: {problems}", "Change the schema."
+                f"{where} does not fit the schema: {error}", "Change the schema."
             ) from None
         except (ValueError, AttributeError, RecursionError) as error:
             raise StageError(f"{where} is not a JSON object: {error}") from None

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from localcdap.api import Capabilities, SinkContext, StageConfigurer, capability, field, plugin
+from localcdap.api import (
+    Capabilities,
+    Schema,
+    SinkContext,
+    StageConfigurer,
+    capability,
+    field,
+    plugin,
+)
 from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.files.sink import FilesSink
 from localcdap.plugin_lib.files.sink_checks import check_format, find_unwritable
 from localcdap.plugin_lib.spark.columns import get_column
 from localcdap.plugin_lib.spark.conversion import conform_columns
 
-from ..multi_sinks import (
-    SPLIT,
-    check_flexible,
-    check_split_field,
-    flexible_field,
-    parse_schema_arguments,
-)
+from ..bigquery.values import convert_rows
+from ..multi_sinks import SPLIT, check_split_field, find_destinations, flexible_field
 from .paths import add_scheme, check_storage_path
 from .sink import GcsSinkConfig
 
@@ -54,28 +58,50 @@ class GcsMultiFiles(FilesSink):
         check_format(stage, config)
         check_storage_path(stage, config, "path", config.path)
         config.warn_of_file_names(stage)
-        check_flexible(stage, config, config.flexible, "FOLDER")
         check_split_field(stage, config, config.split_field)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
-        schemas = parse_schema_arguments(context, "folder")
-        for name, schema in schemas.items():
-            for each in schema:
-                problem = find_unwritable(self.config.format_name, each)
-                if problem is not None:
-                    raise context.fail(
-                        f"field '{each.name}' of folder '{name}' {problem}, which the "
-                        f"'{self.config.format_name}' format cannot hold.",
-                        f"Change the argument 'multisink.{name}', or use another format.",
-                    )
-        path = add_scheme(self.config.path).rstrip("/")
-        # Earlier stages are computed once for all folders.
-        kept = df.persist() if len(schemas) > 1 else df
-        split = get_column(self.config.split_field)
+        config = self.config
+        kept = df.persist()  # earlier stages are computed once for all folders
         try:
-            for name, schema in schemas.items():
-                files = kept.where(split == name)
-                records = files.select(conform_columns(context, files, schema))
-                self.write_folder(records, context, f"{path}/{name}", schema)
+            schemas = find_destinations(
+                kept, context, "folder", config.split_field, config.flexible
+            )
+            path = add_scheme(config.path).rstrip("/")
+            places = {name: f"{path}/{name}" for name in schemas}
+            write_folders(self, kept, context, config.split_field, schemas, places)
         finally:
             kept.unpersist()
+
+
+def write_folders(
+    sink: FilesSink,
+    df: DataFrame,
+    context: SinkContext,
+    split_field: str,
+    schemas: Mapping[str, Schema],
+    places: Mapping[str, str],
+) -> None:
+    """Write the records of each folder with the fields of its schema.
+
+    :param sink: what writes the files.
+    :param split_field: the field that names the folder of a record.
+    :param places: by name, the path of the folder in the form of a document.
+    :raises StageError: when the format of the files cannot hold a field.
+    """
+    format = sink.config.format_name
+    for name, schema in schemas.items():
+        for each in schema:
+            problem = find_unwritable(format, each)
+            if problem is not None:
+                raise context.fail(
+                    f"field '{each.name}' of folder '{name}' {problem}, which the '{format}' format cannot "
+                    "hold.",
+                    f"Change the argument 'multisink.{name}', or use another format.",
+                )
+    split = get_column(split_field)
+    for name, schema in schemas.items():
+        files = df.where(split == name)
+        rows = convert_rows(context, files, context.input_schema, schema, rounds=False)
+        records = rows.select(conform_columns(context, rows, schema))
+        sink.write_folder(records, context, places[name], schema)

@@ -1,0 +1,251 @@
+"""The XMLReader source: elements of XML documents as texts."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import (
+    BatchSource,
+    FinishContext,
+    LineageRecorder,
+    PluginConfig,
+    SourceContext,
+    SourceSampleContext,
+    StageConfigurer,
+    field,
+    plugin,
+)
+from localcdap.api.rules import check_reference_name
+from localcdap.java.regex import RegexError, compile_regex
+from localcdap.plugin_lib.files.inputs import (
+    FilesNotFoundError,
+    find_input_files,
+    get_base_folders,
+    is_remote,
+    require_file_system,
+)
+from localcdap.plugin_lib.files.readers.lines import PathField
+
+from .read_files import ARCHIVE, DELETE, MOVE, ReadFiles, dispose_file
+from .xml_nodes import NODE, read_nodes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+_NONE: Final = "none"
+_KNOWN: Final = "files read before"
+_AFTER: Final = "after reading"
+_GLOB: Final = re.compile(r"[*?{\[]")
+
+
+class XmlReaderConfig(PluginConfig, macros=True, rename="camel"):
+    """Properties as CDAP's (hydrator-plugins, ``io/cdap/plugin/batch/source/XMLReaderBatchSource.java``)."""
+
+    reference_name: str = field(
+        "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
+        macro=False,
+    )
+    path: str = field(
+        "File, folder, or files that match a pattern such as /data/*.xml.", form="{path}"
+    )
+    node_path: str = field("Path of the elements to read, as /catalog/book/title.")
+    pattern: str | None = field(
+        "Regular expression of Java for the names of the files, which need only contain a match; the path "
+        "must have wildcards then.",
+        default=None,
+    )
+    action: str = field(
+        "What is done with a file when the run has succeeded: nothing, or it is deleted, moved, or archived "
+        "as a zip file.",
+        default=_NONE,
+        choices=(_NONE, DELETE, MOVE, ARCHIVE),
+        name="actionAfterProcess",
+        group=_AFTER,
+        macro=False,
+    )
+    target_folder: str | None = field(
+        "Existing folder to move or archive files into.",
+        default=None,
+        form="{folder}",
+        group=_AFTER,
+    )
+    reprocesses: str = field(
+        "Whether files that an earlier run has read are read again: Yes or No. If not, 'tableName' notes the "
+        "files.",
+        choices=("Yes", "No"),
+        name="reprocessingRequired",
+        group=_KNOWN,
+        macro=False,
+    )
+    table: str | None = field(
+        "Key-value table of the files that were read; without it, all files are read again.",
+        default=None,
+        name="tableName",
+        group=_KNOWN,
+    )
+    expiry: int | None = field(
+        "Days after which the table forgets a file; by default never.",
+        default=None,
+        name="tableExpiryPeriod",
+        group=_KNOWN,
+    )
+    temporary_folder: str | None = field(
+        "Folder for temporary files; without effect here.", default=None, group="more"
+    )
+    external_entities: bool = field(
+        "Whether external entities are read. They are not read here, for safety.",
+        default=False,
+        name="enableExternalEntities",
+        group="more",
+    )
+    supports_dtd: bool = field(
+        "Whether documents may declare entities in a DTD.",
+        default=False,
+        name="supportDTD",
+        group="more",
+        macro=False,
+    )
+
+
+@plugin(name="XMLReader", description="Reads elements of XML documents as texts.")
+class XmlReaderSource(BatchSource):
+    """Each element at the path becomes a record with its line in the file, the file, and its text.
+
+    In CDAP a file is noted, moved or deleted as soon as it is read; here when the output is committed, so
+    that a run that fails loses nothing.
+    """
+
+    Config = XmlReaderConfig
+    config: XmlReaderConfig
+
+    def configure(self, stage: StageConfigurer) -> None:
+        config = self.config
+        check_reference_name(stage, config.reference_name)
+        if config.expiry is not None and config.expiry < 0:
+            stage.failures.add(
+                f"Invalid value: {config.expiry}.",
+                "Value for 'Table Expiry Period' should either be empty or greater than 0",
+            ).with_config_property("tableExpiryPeriod")
+        self._check_action(stage)
+        self._check_pattern(stage)
+        if config.external_entities:
+            stage.warnings.add(
+                "'enableExternalEntities' has no effect: external entities are never read here.",
+                "Set it to false.",
+            ).with_config_property("enableExternalEntities")
+        stage.output_schema = NODE
+        if config.table and not config.contains_macro("tableName"):
+            stage.create_dataset(config.table, "keyValueTable", {}, config_property="tableName")
+
+    def _check_action(self, stage: StageConfigurer) -> None:
+        config = self.config
+        if config.action not in (None, _NONE) and config.reprocesses == "Yes":
+            stage.failures.add(
+                "Only one of 'After Processing Action' or 'Reprocessing Required' may be selected at a "
+                "time.",
+                "Choose no action, or read no file again.",
+            ).with_config_property("actionAfterProcess").with_config_property(
+                "reprocessingRequired"
+            )
+        needs_folder = config.action in (MOVE, ARCHIVE)
+        if needs_folder and not config.target_folder and not config.contains_macro("targetFolder"):
+            stage.failures.add(
+                f"Target folder cannot be empty for Action = '{config.action}'.",
+                "Name an existing folder.",
+            ).with_config_property("targetFolder")
+
+    def _check_pattern(self, stage: StageConfigurer) -> None:
+        config = self.config
+        if not config.pattern or config.contains_macro("pattern"):
+            return
+        try:
+            compile_regex(config.pattern)
+        except RegexError as error:
+            stage.failures.add(
+                f"Invalid regular expression: '{config.pattern}'.", str(error)
+            ).with_config_property("pattern")
+        path = config.path
+        if path is None or config.contains_macro("path"):
+            return
+        if path.endswith("/") or not _GLOB.search(path):
+            stage.failures.add(
+                "When filtering with regular expressions, the path must be a directory and leverage glob "
+                "syntax.",
+                "Usually the folder path needs to end with '/*'.",
+            ).with_config_property("path").with_config_property("pattern")
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        if self.config.table and not self.config.contains_macro("tableName"):
+            lineage.datasets.append(self.config.table)
+
+    @property
+    def _known(self) -> ReadFiles | None:
+        return ReadFiles(self.config.table, self.config.expiry) if self.config.table else None
+
+    def read(self, context: SourceContext) -> DataFrame:
+        config, known = self.config, self._known
+        path = context.resolve_path(config.path)
+        if is_remote(path):
+            require_file_system(context, [path])
+        try:
+            files = self._list_files(path)
+        except FilesNotFoundError as error:
+            if not Path(path).is_dir():
+                raise context.fail(str(error), error.action) from None
+            context.logger.warning("%s", error)
+            files = []
+        if known is not None and config.reprocesses == "No":
+            before = known.list_known(context)
+            files = [each for each in files if each[1] not in before]
+        if config.target_folder and config.action in (MOVE, ARCHIVE):
+            target = Path(context.resolve_path(config.target_folder))
+            if not target.is_dir():
+                raise context.fail(
+                    f"the target folder '{target}' does not exist.", "Make it, or name another one."
+                )
+        self._files = files
+        return context.generate(NODE, files, self._get_reader())
+
+    def sample(self, context: SourceSampleContext, limit: int) -> Iterable[pa.RecordBatch] | None:
+        if self.config.table:
+            return None
+        files = self._list_files(context.resolve_path(self.config.path))
+        return context.generate(NODE, files, self._get_reader())
+
+    def _get_reader(self) -> functools.partial[Iterator[pa.RecordBatch]]:
+        config = self.config
+        return functools.partial(
+            read_nodes, path=config.node_path, allows_entities=config.supports_dtd
+        )
+
+    def _list_files(self, path: str) -> list[tuple[str, str]]:
+        """Return the files to read, with what records call them.
+
+        :raises FilesNotFoundError: when there are none.
+        """
+        written = self.config.path
+        found = find_input_files(path, document_path=written)
+        if self.config.pattern:
+            wanted = compile_regex(self.config.pattern)
+            found = [each for each in found if wanted.search(Path(each).name)]
+        folder = get_base_folders(path, written) if is_remote(written) else None
+        show = PathField("filename", filename_only=False, folder=folder).format_path
+        return [(each, show(each)) for each in found]
+
+    def on_run_finish(self, succeeded: bool, context: FinishContext) -> None:
+        if not succeeded:
+            return
+        config, known = self.config, self._known
+        if known is not None:
+            known.add(context, [shown for _, shown in self._files])
+        target = Path(context.resolve_path(config.target_folder)) if config.target_folder else None
+        for file, shown in self._files:
+            try:
+                dispose_file(Path(file), config.action, target)
+            except OSError as error:
+                context.logger.warning("%s: %s", shown, error)

@@ -1,0 +1,1 @@
+"""Pub/Sub as topics of the instance."""

@@ -1,0 +1,1 @@
+"""Collections of MongoDB: key-value tables of the instance, whose values are documents in JSON."""

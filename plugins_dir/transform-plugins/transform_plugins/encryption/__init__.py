@@ -1,0 +1,1 @@
+"""Fields encrypted with the keys of Java keystores."""
