@@ -1,0 +1,57 @@
+"""The table of what instance and folder agreed on when they were synchronized last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from localcdap.store.store import Transaction
+from localcdap.sync.model import BaseRecord
+
+
+class BaseTexts(NamedTuple):
+    """The canonical texts of both sides of an entity."""
+
+    folder: str
+    instance: str
+
+
+def read_records(tx: Transaction, namespace: str, folder: str) -> dict[tuple[str, str], BaseTexts]:
+    """Return the texts by kind and key; empty for a folder that was never synchronized with the namespace."""
+    rows = tx.execute(
+        "SELECT kind, key, folder_text, instance_text FROM synchronizations "
+        "WHERE namespace = ? AND folder = ?",
+        (namespace, folder),
+    )
+    return {(kind, key): BaseTexts(*texts) for kind, key, *texts in rows}
+
+
+def write_records(
+    tx: Transaction, namespace: str, folder: str, records: Sequence[BaseRecord]
+) -> None:
+    """Store what is agreed on now; an entity without a text is forgotten."""
+    for each in records:
+        if each.folder_text is None or each.instance_text is None:
+            tx.execute(
+                "DELETE FROM synchronizations WHERE namespace = ? AND folder = ? AND kind = ? AND key = ?",
+                (namespace, folder, each.kind, each.key),
+            )
+        else:
+            tx.execute(
+                "INSERT INTO synchronizations VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (namespace, folder, kind, key) DO UPDATE SET "
+                "folder_text = excluded.folder_text, instance_text = excluded.instance_text",
+                (namespace, folder, each.kind, each.key, each.folder_text, each.instance_text),
+            )
+
+
+def remove_folder(tx: Transaction, namespace: str, folder: str) -> None:
+    """Forget a folder."""
+    tx.execute(
+        "DELETE FROM synchronizations WHERE namespace = ? AND folder = ?", (namespace, folder)
+    )
+
+
+def remove_all(tx: Transaction, namespace: str) -> None:
+    """Forget all folders of a namespace."""
+    tx.execute("DELETE FROM synchronizations WHERE namespace = ?", (namespace,))
