@@ -94,12 +94,13 @@ def _check_namespace(namespace: str, document: Mapping[str, Any], file: FolderFi
 
 
 def _to_problem(error: BadRequestError, file: FolderFile) -> SyncProblem:
-    line = getattr(error, "line", None)
-    message = error.message
-    if file.path not in message:
-        keys = [part for part in message.rpartition("`$")[2].rstrip("`.").split(".") if part]
-        line = find_line(file.text, keys if "`$" in message else [])
-        message = f"File '{file.path}', line {line}: {message}"
+    message, line = error.message, getattr(error, "line", None)
+    if line is None:  # msgspec names the place as `$.preferences`
+        _, is_named, keys = message.rpartition("`$")
+        path = [key.partition("[")[0] for key in keys.rstrip("`.").split(".")[1:]]
+        line = find_line(file.text, path if is_named else [])
+        start = "" if file.path in message else f"File '{file.path}': "
+        message = f"{start}{message.removesuffix('.')} (line {line})."
     return SyncProblem(message, error.corrective_action, file=file.path, line=line)
 
 

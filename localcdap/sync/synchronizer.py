@@ -45,8 +45,12 @@ class Synchronizer:
         self.folder: Final = SyncFolder(folder, service.list_folders())
 
     @contextlib.contextmanager
-    def hold(self) -> Iterator[None]:
-        """Let no other process synchronize the folder during a block; see :meth:`.SyncFolder.hold`."""
+    def hold(self, direction: Direction = Direction.BOTH) -> Iterator[None]:
+        """Let no other process synchronize the folder during a block; see :meth:`.SyncFolder.hold`.
+
+        :raises NotFoundError: when there is no such folder to pull from.
+        """
+        self._require_folder(direction)
         with self.folder.hold():
             yield
 
@@ -59,10 +63,7 @@ class Synchronizer:
         :raises NotFoundError: when there is no such namespace; or no such folder to pull from.
         :raises BadRequestError: when the folder cannot be read.
         """
-        if direction is Direction.PULL and not self.folder.path.is_dir():
-            raise NotFoundError(
-                f"There is no folder {self.folder.path}.", "Name the folder that holds the files."
-            )
+        self._require_folder(direction)
         content = self.folder.read()
         plan = self._service.plan(
             SyncRequest(
@@ -104,6 +105,12 @@ class Synchronizer:
             completed = complete_records(later, plan.instance, outcome.stored)
             self._service.record(self._namespace, self.folder.id, completed)
         return outcome
+
+    def _require_folder(self, direction: Direction) -> None:
+        if direction is Direction.PULL and not self.folder.path.is_dir():
+            raise NotFoundError(
+                f"There is no folder {self.folder.path}.", "Name the folder that holds the files."
+            )
 
     def forget(self) -> None:
         """Forget what was agreed on: the next plan compares all anew."""

@@ -1,98 +1,13 @@
-"""An instance, a folder, and the pipelines that they hold."""
+"""Instances with folders."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.sync.model import Direction, SyncPlan
-from localcdap.sync.synchronizer import Synchronizer
-from localcdap.testing import TemporaryInstance
-
-
-def make_pipeline(name: str = "orders", path: str = "in.csv", description: str = "all") -> Any:
-    """A pipeline that can be deployed: it reads a file, and drops the records."""
-    schema = {
-        "type": "record",
-        "name": "r",
-        "fields": [{"name": "id", "type": "string"}, {"name": "amount", "type": "int"}],
-    }
-    source = {
-        "path": path,
-        "format": "csv",
-        "schema": json.dumps(schema),
-        "referenceName": "in",
-    }
-    plugins = [
-        ("read", "File", "batchsource", source),
-        ("drop", "Trash", "batchsink", {"referenceName": "out"}),
-    ]
-    stages = [
-        {"name": stage, "plugin": {"name": plugin, "type": type, "properties": properties}}
-        for stage, plugin, type, properties in plugins
-    ]
-    return {
-        "name": name,
-        "artifact": {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"},
-        "config": {
-            "engine": "spark",
-            "stages": stages,
-            "connections": [{"from": "read", "to": "drop"}],
-            "properties": {},
-            "description": description,
-        },
-    }
-
-
-class Workplace:
-    """One instance with a folder, as one person has them."""
-
-    def __init__(self, instance: TemporaryInstance, folder: Path) -> None:
-        self.instance = instance
-        self.cdap = instance.cdap
-        self.folder = folder
-        self.made = Synchronizer(self.cdap.sync, "default", folder)
-
-    def deploy(self, document: Any) -> None:
-        answer = self.cdap.applications.deploy(DeployRequest(document))
-        assert answer.application, answer.errors
-
-    def plan(self, direction: Direction = Direction.BOTH, choices: Any = None) -> SyncPlan:
-        return self.made.plan(direction, choices)
-
-    def sync(
-        self, direction: Direction = Direction.BOTH, choices: Any = None, **options: Any
-    ) -> SyncPlan:
-        """Synchronize; the plan must be without problems and conflicts."""
-        plan = self.plan(direction, choices)
-        assert (plan.problems, plan.conflicts) == ([], [])
-        outcome = self.made.apply(plan, **options)
-        assert outcome.problems == []
-        return plan
-
-    def names(self) -> list[str]:
-        return sorted(
-            path.relative_to(self.folder).as_posix()
-            for path in self.folder.rglob("*")
-            if path.is_file()
-        )
-
-    def read(self, path: str) -> Any:
-        return json.loads((self.folder / path).read_text(encoding="utf-8"))
-
-    def write(self, path: str, document: Any) -> None:
-        file = self.folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        text = document if isinstance(document, str) else json.dumps(document, indent=2)
-        file.write_text(text, encoding="utf-8")
-
-    def export(self, name: str = "orders") -> Any:
-        return json.loads(self.cdap.applications.export("default", name))
+from tests.sync.workplace import Workplace, open_workplaces
 
 
 @pytest.fixture
@@ -100,16 +15,8 @@ def make_side(
     fresh_home: Callable[[Path], Path], tmp_path: Path
 ) -> Iterator[Callable[..., Workplace]]:
     """Makes an instance, and a folder for it."""
-    opened: list[TemporaryInstance] = []
-
-    def make(name: str = "one", folder: str = "folder") -> Workplace:
-        instance = TemporaryInstance(fresh_home(tmp_path / name))
-        opened.append(instance)
-        return Workplace(instance, tmp_path / folder)
-
-    yield make
-    for each in opened:
-        each.close()
+    with open_workplaces(fresh_home, tmp_path) as make:
+        yield make
 
 
 @pytest.fixture

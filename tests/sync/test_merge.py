@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -36,6 +37,10 @@ SIDES = st.one_of(pipelines(), st.just(ABSENT))
 def stages(document):
     found = {} if document is ABSENT else document["config"]
     return {each["name"]: each for each in found.get("stages", [])}
+
+
+def choose(side, _):
+    return side
 
 
 def dump(document):
@@ -109,7 +114,7 @@ def test_no_stage_is_lost(base, mine, theirs):
 @given(base=SIDES, mine=SIDES, theirs=SIDES)
 def test_a_side_that_is_chosen_solves_all(base, mine, theirs):
     for side in Side:
-        merge = merge_pipelines(base, mine, theirs, lambda _, side=side: side)
+        merge = merge_pipelines(base, mine, theirs, partial(choose, side))
         assert merge.conflicts == []
         chosen = stages(mine if side is Side.MINE else theirs)
         for conflict in merge_pipelines(base, mine, theirs).conflicts:

@@ -10,7 +10,7 @@ from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.sync.merge import Side
 from localcdap.sync.model import Direction
-from tests.sync.conftest import make_pipeline
+from tests.sync.workplace import make_pipeline
 
 
 def fill(side):
