@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 import msgspec
@@ -18,6 +17,7 @@ from localcdap.cli.output import echo, print_json, secho
 from localcdap.sync.merge import Side
 from localcdap.sync.model import Action, Direction, SyncOutcome, SyncPlan
 from localcdap.sync.synchronizer import Synchronizer
+from localcdap.sync.texts import format_value, list_questions
 from localcdap.sync.watcher import FolderWatcher
 from localcdap.text import plural
 
@@ -29,7 +29,6 @@ _SIGNS: Final = {
 }
 _LOOK_S: Final = 2.0
 """Seconds after which the watch looks at the instance, which does not tell of all changes."""
-_MOST_LETTERS: Final = 200
 
 
 class _Options(msgspec.Struct):
@@ -139,7 +138,7 @@ def _synchronize(
     instance: Instance, synchronizer: Synchronizer, direction: Direction, options: _Options
 ) -> int:
     plan = synchronizer.plan(direction, options.choices)
-    questions = list(_list_questions(plan))
+    questions = list(list_questions(plan))
     if not instance.json:
         _print_plan(plan)
     if plan.problems or plan.conflicts:
@@ -159,18 +158,6 @@ def _refuse(instance: Instance, plan: SyncPlan, text: str) -> int:
         print_json({"plan": plan, "outcome": None})
     echo(text, err=True)
     return NO
-
-
-def _list_questions(plan: SyncPlan) -> Iterable[str]:
-    """Yield what a person should agree to first."""
-    for change in plan.instance:
-        if change.action is Action.DELETE:
-            yield f"{change.title} will be deleted from the instance, because its file is gone."
-    for file in plan.files:
-        if file.action is Action.DELETE:
-            yield f"File {file.path} will be deleted, because {file.title} is gone from the instance."
-        elif not file.is_canonical:
-            yield f"File {file.path} is not in canonical form: its order and layout will be lost."
 
 
 def _agree(instance: Instance, questions: list[str]) -> bool:
@@ -203,14 +190,6 @@ def _print_plan(plan: SyncPlan) -> None:
 def _print_line(where: str, action: Action, what: str) -> None:
     sign, colour = _SIGNS[action]
     secho(f"{where}  {sign} {what}", fg=colour)
-
-
-def format_value(value: Any) -> str:
-    """Return one side of a conflict as one line."""
-    if value is msgspec.UNSET:
-        return "(not there)"
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]} …"
 
 
 def _print_outcome(plan: SyncPlan, outcome: SyncOutcome) -> None:
@@ -264,7 +243,7 @@ def _follow(
     if not plan.problems:
         plan.conflicts = []
         if not options.yes:
-            paused |= set(_list_questions(plan))
+            paused |= set(list_questions(plan))
             _leave_out_questions(plan)
         outcome = synchronizer.apply(plan, fix=options.fix)
         paused |= {problem.message for problem in outcome.problems}

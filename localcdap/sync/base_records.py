@@ -26,6 +26,15 @@ def read_records(tx: Transaction, namespace: str, folder: str) -> dict[tuple[str
     return {(kind, key): BaseTexts(*texts) for kind, key, *texts in rows}
 
 
+def list_folders(tx: Transaction, namespace: str) -> list[str]:
+    """Return the folders that a namespace was synchronized with."""
+    rows = tx.execute(
+        "SELECT DISTINCT folder FROM synchronizations WHERE namespace = ? ORDER BY folder",
+        (namespace,),
+    )
+    return [folder for (folder,) in rows]
+
+
 def write_records(
     tx: Transaction, namespace: str, folder: str, records: Sequence[BaseRecord]
 ) -> None:

@@ -147,6 +147,16 @@ class SyncService:
             self._namespaces.require_in_transaction(tx, namespace)
             base_records.remove_folder(tx, namespace, folder)
 
+    @requires(of_namespace(), Permission.READ)
+    def list_synchronized(self, namespace: str) -> list[str]:
+        """Return the folders that a namespace was synchronized with, by path.
+
+        :raises NotFoundError: when there is no such namespace.
+        """
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            return base_records.list_folders(tx, namespace)
+
     def _list_documents(self, namespace: str) -> _Entities:
         return {
             (name, key): document
