@@ -15,20 +15,20 @@ from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json, secho
 from localcdap.sync.merge import Side
-from localcdap.sync.model import Action, Direction, SyncOutcome, SyncPlan
+from localcdap.sync.model import SyncAction, SyncDirection, SyncOutcome, SyncPlan
 from localcdap.sync.synchronizer import Synchronizer
 from localcdap.sync.texts import format_value, list_questions
-from localcdap.sync.watcher import FolderWatcher
+from localcdap.sync.watcher import FolderWatch
 from localcdap.text import plural
 
 _ACTIONS: Final = ("status", "pull", "push")
 _SIGNS: Final = {
-    Action.ADD: ("+", "green"),
-    Action.CHANGE: ("~", "yellow"),
-    Action.DELETE: ("-", "red"),
+    SyncAction.ADD: ("+", "green"),
+    SyncAction.CHANGE: ("~", "yellow"),
+    SyncAction.DELETE: ("-", "red"),
 }
 _LOOK_S: Final = 2.0
-"""Seconds after which the watch looks at the instance, which does not tell of all changes."""
+"""Seconds after which the watch looks at the instance, which does not announce all changes."""
 
 
 class _Options(msgspec.Struct):
@@ -63,7 +63,7 @@ class _Options(msgspec.Struct):
 @click.option(
     "--restart",
     is_flag=True,
-    help="Forget what was synchronized with DIR before, and compare everything anew.",
+    help="Forget what was synchronized with DIR before, and compare everything from the start.",
 )
 @instance_options
 def command(
@@ -89,7 +89,9 @@ def command(
     localcdap sync push DIR     bring changes of the instance into the folder
     """  # noqa: D301
     action, folder = _split(words)
-    direction = {"pull": Direction.PULL, "push": Direction.PUSH}.get(action, Direction.BOTH)
+    direction = {"pull": SyncDirection.PULL, "push": SyncDirection.PUSH}.get(
+        action, SyncDirection.BOTH
+    )
     choices = dict.fromkeys(ours, Side.MINE) | dict.fromkeys(theirs, Side.THEIRS)
     options = _Options(choices, yes, fix)
     both = sorted(set(ours) & set(theirs))
@@ -135,7 +137,7 @@ def _show_status(instance: Instance, plan: SyncPlan) -> int:
 
 
 def _synchronize(
-    instance: Instance, synchronizer: Synchronizer, direction: Direction, options: _Options
+    instance: Instance, synchronizer: Synchronizer, direction: SyncDirection, options: _Options
 ) -> int:
     plan = synchronizer.plan(direction, options.choices)
     questions = list(list_questions(plan))
@@ -187,7 +189,7 @@ def _print_plan(plan: SyncPlan) -> None:
         echo(f"  --ours or --theirs '{conflict.address}'")
 
 
-def _print_line(where: str, action: Action, what: str) -> None:
+def _print_line(where: str, action: SyncAction, what: str) -> None:
     sign, colour = _SIGNS[action]
     secho(f"{where}  {sign} {what}", fg=colour)
 
@@ -212,12 +214,12 @@ def _print_outcome(plan: SyncPlan, outcome: SyncOutcome) -> None:
 
 
 def _watch(
-    instance: Instance, synchronizer: Synchronizer, direction: Direction, options: _Options
+    instance: Instance, synchronizer: Synchronizer, direction: SyncDirection, options: _Options
 ) -> int:
     """Synchronize after each change, until the user interrupts it."""
     echo(f"Watching {synchronizer.folder.path} and namespace {instance.namespace}; ctrl+c ends.")
     said: set[str] = set()
-    with FolderWatcher(synchronizer.folder.path) as watcher:
+    with FolderWatch(synchronizer.folder.path) as watcher:
         while True:
             started = time.monotonic()
             try:
@@ -230,7 +232,7 @@ def _watch(
 
 
 def _follow(
-    synchronizer: Synchronizer, direction: Direction, options: _Options, said: set[str]
+    synchronizer: Synchronizer, direction: SyncDirection, options: _Options, said: set[str]
 ) -> set[str]:
     """Synchronize what needs no decision; return what is said about the rest."""
     plan = synchronizer.plan(direction, options.choices)
@@ -258,9 +260,11 @@ def _follow(
 
 def _leave_out_questions(plan: SyncPlan) -> None:
     """Leave out of a plan the entities that a person should agree to first."""
-    asked = {each.entity for each in plan.instance if each.action is Action.DELETE}
+    asked = {each.entity for each in plan.instance if each.action is SyncAction.DELETE}
     asked |= {
-        each.entity for each in plan.files if each.action is Action.DELETE or not each.is_canonical
+        each.entity
+        for each in plan.files
+        if each.action is SyncAction.DELETE or not each.is_canonical
     }
     plan.instance = [each for each in plan.instance if each.entity not in asked]
     plan.files = [each for each in plan.files if each.entity not in asked]

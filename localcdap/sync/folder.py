@@ -13,7 +13,7 @@ from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.atomic_files import write_file
 from localcdap.file_locks import hold_lock
 from localcdap.sync.file_names import SUFFIX
-from localcdap.sync.model import Action, FileChange, FolderFile, SyncProblem
+from localcdap.sync.model import FileChange, FolderFile, SyncAction, SyncProblem
 
 _LEFT_OVER: Final = re.compile(r"\..+\.json\.[a-z0-9_]{8}")
 """The names of new files that a process, which was killed, had not given their names yet."""
@@ -121,7 +121,7 @@ class SyncFolder:
         for each in changes:
             path = self.path / each.path
             try:
-                if each.action is Action.DELETE or each.text is None:
+                if each.action is SyncAction.DELETE or each.text is None:
                     path.unlink(missing_ok=True)
                     self._remove_empty_folders(path.parent)
                 else:

@@ -11,8 +11,12 @@ from localcdap.namespaces.preferences import PreferenceService
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.drafts import DraftService
 from localcdap.sync.kinds import EntityKind
-from localcdap.sync.namespace_entities import ConnectionKind, MetadataKind, PreferenceKind
-from localcdap.sync.pipelines import DraftKind, PipelineKind
+from localcdap.sync.namespace_entities import (
+    ConnectionEntities,
+    MetadataEntities,
+    PreferenceEntities,
+)
+from localcdap.sync.pipelines import DraftEntities, PipelineEntities
 from localcdap.sync.secrets import SecretFinder
 
 
@@ -27,9 +31,9 @@ def create_kinds(
     """Return all kinds, in the order in which their entities are written."""
     secrets = SecretFinder(artifacts)
     return [
-        ConnectionKind(connections, secrets),
-        PreferenceKind(preferences),
-        PipelineKind(applications, secrets),
-        DraftKind(drafts, secrets),
-        MetadataKind(metadata),
+        ConnectionEntities(connections, secrets),
+        PreferenceEntities(preferences),
+        PipelineEntities(applications, secrets),
+        DraftEntities(drafts, secrets),
+        MetadataEntities(metadata),
     ]

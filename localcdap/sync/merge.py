@@ -38,7 +38,7 @@ Choose: TypeAlias = Callable[[Sequence[str]], Side | None]
 """Returns the side that was chosen for the conflict at a path; None for one that is not solved."""
 
 
-class Difference(msgspec.Struct):
+class MergeConflict(msgspec.Struct):
     """A value that both sides have changed, each in another way; without what is not there."""
 
     path: list[str]
@@ -53,7 +53,7 @@ class Merge(msgspec.Struct):
 
     value: Any
     """The merged document, :data:`ABSENT` for one to delete. Where it conflicts, it has ``base``."""
-    conflicts: list[Difference]
+    conflicts: list[MergeConflict]
 
 
 def merge_documents(
@@ -75,7 +75,7 @@ class _Merging:
     def __init__(self, lists: Lists, choose: Choose) -> None:
         self._lists = lists
         self._choose = choose
-        self.conflicts: list[Difference] = []
+        self.conflicts: list[MergeConflict] = []
 
     def merge(self, path: Path, base: Any, mine: Any, theirs: Any) -> Any:
         if _are_same(mine, theirs) or _are_same(base, theirs):
@@ -116,7 +116,7 @@ class _Merging:
     def _decide(self, path: Path, base: Any, mine: Any, theirs: Any) -> Any:
         side = self._choose(path)
         if side is None:
-            self.conflicts.append(Difference(list(path), base, mine, theirs))
+            self.conflicts.append(MergeConflict(list(path), base, mine, theirs))
             return base
         return mine if side is Side.MINE else theirs
 

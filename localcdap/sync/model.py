@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from localcdap.sync.json_files import format_document
-from localcdap.sync.merge import Difference, Side
+from localcdap.sync.merge import MergeConflict, Side
 
 
-class Direction(enum.StrEnum):
+class SyncDirection(enum.StrEnum):
     """What a synchronization changes; push and pull have the meaning of CDAP's source control."""
 
     BOTH = "both"
@@ -22,7 +22,7 @@ class Direction(enum.StrEnum):
     """Changes of the instance go into the folder; no entity changes."""
 
 
-class Action(enum.StrEnum):
+class SyncAction(enum.StrEnum):
     """What happens to a file or an entity."""
 
     ADD = "add"
@@ -57,12 +57,12 @@ class SyncRequest(msgspec.Struct, rename="camel"):
     folder: str
     """The absolute path; what was synchronized before is remembered by it."""
     files: list[FolderFile]
-    direction: Direction = Direction.BOTH
+    direction: SyncDirection = SyncDirection.BOTH
     choices: dict[str, Side] = {}
     """The sides to take in conflicts, by the address of a conflict, of an entity, or ``all``."""
 
 
-class Conflict(Difference, rename="camel"):
+class Conflict(MergeConflict, rename="camel"):
     """A value that the instance and the folder have changed, each in another way."""
 
     entity: str = ""
@@ -82,7 +82,7 @@ class InstanceChange(msgspec.Struct, rename="camel"):
     """The same with the name that people know, for a draft."""
     kind: str
     key: str
-    action: Action
+    action: SyncAction
     before: str | None
     """The canonical text of the entity as the plan has seen it; None for none."""
     document: Any = msgspec.UNSET
@@ -96,7 +96,7 @@ class FileChange(msgspec.Struct, rename="camel"):
     """The address of the entity in it."""
     title: str
     """The same with the name that people know, for a draft."""
-    action: Action
+    action: SyncAction
     path: str
     before: str | None
     """The text of the file as the plan has seen it; None for none."""

@@ -37,7 +37,7 @@ _OF_INSTANCE: Final = (
 """The keys of a connection that each instance determines for itself."""
 
 
-class ConnectionKind(EntityKind):
+class ConnectionEntities(EntityKind):
     """Named connections. Their secret values are secure keys, of which files have the names only."""
 
     name = "connections"
@@ -106,7 +106,7 @@ class _PreferencesFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults
     program: str | None = None
 
 
-class PreferenceKind(EntityKind):
+class PreferenceEntities(EntityKind):
     """The preferences of a namespace, and those of its applications and programs."""
 
     name = "preferences"
@@ -177,7 +177,7 @@ def _get_tag(element: Any) -> str | None:
     return element if isinstance(element, str) else None
 
 
-class MetadataKind(EntityKind):
+class MetadataEntities(EntityKind):
     """The tags and properties that users gave to entities (scope USER); those of runs are left out."""
 
     name = "metadata"

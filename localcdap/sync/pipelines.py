@@ -33,9 +33,9 @@ from localcdap.sync.kinds import EntityKind, PlainSecret, ReadEntity, RefusedEnt
 from localcdap.sync.merge import (
     ABSENT,
     Choose,
-    Difference,
     Lists,
     Merge,
+    MergeConflict,
     Side,
     merge_documents,
 )
@@ -91,7 +91,7 @@ def normalize_pipeline(document: PipelineDocument) -> dict[str, Any]:
 def merge_pipelines(base: Any, mine: Any, theirs: Any, choose: Choose = lambda _: None) -> Merge:
     """Merge two pipelines by stage, connection and property.
 
-    A stage that one side has removed, while the other has connected it anew, is a conflict.
+    A stage that one side has removed, while the other has added a connection to it, is a conflict.
     """
     merge = merge_documents(base, mine, theirs, PIPELINE_LISTS, choose)
     sides = [_index_stages(each) for each in (base, mine, theirs)]
@@ -105,7 +105,7 @@ def merge_pipelines(base: Any, mine: Any, theirs: Any, choose: Choose = lambda _
         stages = [side.get(name, ABSENT) for side in sides]
         side = choose(path)
         if side is None:
-            merge.conflicts.append(Difference(path, *stages))
+            merge.conflicts.append(MergeConflict(path, *stages))
             continue
         merge.value = copy.deepcopy(merge.value)  # it has parts of the two documents
         config = merge.value["config"]
@@ -171,7 +171,7 @@ def _list_plugins(document: Any) -> Iterator[tuple[tuple[str, ...], Any, str]]:
         yield path, pushdown.get("plugin"), "the plugin of transformationPushdown"
 
 
-class PipelineKind(EntityKind):
+class PipelineEntities(EntityKind):
     """The latest versions of deployed pipelines; earlier versions stay in the instance."""
 
     name = "pipelines"
@@ -229,7 +229,7 @@ class PipelineKind(EntityKind):
         return merge_pipelines(base, mine, theirs, choose)
 
 
-class DraftKind(EntityKind):
+class DraftEntities(EntityKind):
     """The latest revisions of drafts. A draft is known by its id, so that it can be renamed."""
 
     name = "drafts"

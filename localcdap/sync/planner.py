@@ -18,14 +18,14 @@ from localcdap.sync.file_names import choose_path, fold_path
 from localcdap.sync.files import FileEntity
 from localcdap.sync.json_files import format_document
 from localcdap.sync.kinds import EntityKind
-from localcdap.sync.merge import ABSENT, Choose, Difference, Merge, Side
+from localcdap.sync.merge import ABSENT, Choose, Merge, MergeConflict, Side
 from localcdap.sync.model import (
-    Action,
     BaseRecord,
     Conflict,
-    Direction,
     FileChange,
     InstanceChange,
+    SyncAction,
+    SyncDirection,
     SyncPlan,
     SyncRequest,
     make_address,
@@ -78,9 +78,9 @@ class Planner:
         bases = states.base or BaseTexts(None, None)  # type: ignore[arg-type]
         direction = self._request.direction
         changed = {
-            Direction.BOTH: bases != (theirs, mine),
-            Direction.PULL: theirs != bases.folder,
-            Direction.PUSH: mine != bases.instance,
+            SyncDirection.BOTH: bases != (theirs, mine),
+            SyncDirection.PULL: theirs != bases.folder,
+            SyncDirection.PUSH: mine != bases.instance,
         }
         if not changed[direction]:
             return
@@ -92,9 +92,9 @@ class Planner:
         if conflicts:
             self.plan.conflicts += [self._to_conflict(states, entity, each) for each in conflicts]
             return
-        if direction is not Direction.PUSH:
+        if direction is not SyncDirection.PUSH:
             self._change_instance(states, entity, for_instance.value)
-        if direction is not Direction.PULL:
+        if direction is not SyncDirection.PULL:
             self._change_file(states, entity, for_folder.value)
         self.plan.records.append(
             _make_record(states, direction, bases, for_instance.value, for_folder.value)
@@ -112,7 +112,7 @@ class Planner:
 
         return choose
 
-    def _to_conflict(self, states: EntityStates, entity: str, found: Difference) -> Conflict:
+    def _to_conflict(self, states: EntityStates, entity: str, found: MergeConflict) -> Conflict:
         return Conflict(
             **msgspec.structs.asdict(found),
             entity=_make_title(states),
@@ -183,14 +183,14 @@ def describe_path(path: Sequence[str]) -> str:
     return ", ".join(words)
 
 
-def _unite(one: Merge, other: Merge) -> list[Difference]:
+def _unite(one: Merge, other: Merge) -> list[MergeConflict]:
     known = [each.path for each in one.conflicts]
     return [*one.conflicts, *(each for each in other.conflicts if each.path not in known)]
 
 
 def _make_record(
     states: EntityStates,
-    direction: Direction,
+    direction: SyncDirection,
     bases: BaseTexts,
     for_instance: Any,
     for_folder: Any,
@@ -200,9 +200,9 @@ def _make_record(
     Where only one side follows, changes of its own stay changes: its base becomes what it had been then.
     """
     folder, instance = for_folder, for_instance
-    if direction is not Direction.BOTH:
+    if direction is not SyncDirection.BOTH:
         base_folder, base_instance = _to_document(bases.folder), _to_document(bases.instance)
-        if direction is Direction.PULL:
+        if direction is SyncDirection.PULL:
             folder = states.folder
             if _to_text(states.instance) != bases.instance:
                 instance = states.kind.merge(base_folder, base_instance, folder).value
@@ -225,10 +225,10 @@ def _get_any(states: EntityStates) -> Any:
     return next(each for each in found if each is not ABSENT)
 
 
-def _find_action(before: str | None, value: Any) -> Action:
+def _find_action(before: str | None, value: Any) -> SyncAction:
     if value is ABSENT:
-        return Action.DELETE
-    return Action.ADD if before is None else Action.CHANGE
+        return SyncAction.DELETE
+    return SyncAction.ADD if before is None else SyncAction.CHANGE
 
 
 def _to_text(document: Any) -> str | None:

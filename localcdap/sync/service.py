@@ -18,11 +18,11 @@ from localcdap.sync.files import read_files
 from localcdap.sync.json_files import format_document
 from localcdap.sync.kinds import EntityKind, HeldBackError, RefusedEntityError
 from localcdap.sync.model import (
-    Action,
     BaseRecord,
     HeldEntity,
     InstanceChange,
     InstanceOrder,
+    SyncAction,
     SyncOutcome,
     SyncPlan,
     SyncProblem,
@@ -117,7 +117,7 @@ class SyncService:
                 restore()
             raise
         for change, kind, write, _ in writes:
-            if change.action is Action.DELETE and not kind.is_transactional:
+            if change.action is SyncAction.DELETE and not kind.is_transactional:
                 write()
         outcome.stored = stored
         return outcome
@@ -139,7 +139,7 @@ class SyncService:
 
     @requires(of_namespace(), Permission.ADMIN)
     def forget(self, namespace: str, folder: str) -> None:
-        """Forget what a namespace and a folder agreed on; the next synchronization compares all anew.
+        """Forget what a namespace and a folder agreed on; the next synchronization compares everything.
 
         :raises NotFoundError: when there is no such namespace.
         """
@@ -243,7 +243,7 @@ class SyncService:
         is_transactional: bool,
     ) -> None:
         for change, kind, write, restore in writes:
-            is_later = change.action is Action.DELETE and not kind.is_transactional
+            is_later = change.action is SyncAction.DELETE and not kind.is_transactional
             if kind.is_transactional is not is_transactional or is_later:
                 continue
             try:
@@ -261,7 +261,7 @@ class SyncService:
         return {
             each.entity: format_document(found[each.kind][each.key])
             for each in order.changes
-            if each.action is not Action.DELETE
+            if each.action is not SyncAction.DELETE
             and each.entity not in held
             and each.key in found[each.kind]
         }
@@ -271,13 +271,13 @@ def _make_empty_problem(request: SyncRequest, count: int) -> SyncProblem:
     """Return the problem of a folder that is probably not the one that was meant, or not mounted."""
     return SyncProblem(
         f"{request.folder} has none of the {count} entities that were synchronized with it before.",
-        "Restore its files, for example with Git. To write all files anew, use --restart; to delete the "
+        "Restore its files, for example with Git. To write all files again, use --restart; to delete the "
         "entities, delete them in the instance.",
     )
 
 
 def _make_write(kind: EntityKind, namespace: str, change: InstanceChange, *, fix: bool) -> _Write:
-    if change.action is not Action.DELETE:
+    if change.action is not SyncAction.DELETE:
         return kind.prepare_write(namespace, change.key, change.document, fix=fix)
 
     def delete() -> None:

@@ -12,8 +12,8 @@ from localcdap.sync.folder import SyncFolder
 from localcdap.sync.merge import Side
 from localcdap.sync.model import (
     BaseRecord,
-    Direction,
     InstanceOrder,
+    SyncDirection,
     SyncOutcome,
     SyncPlan,
     SyncRequest,
@@ -45,7 +45,7 @@ class Synchronizer:
         self.folder: Final = SyncFolder(folder, service.list_folders())
 
     @contextlib.contextmanager
-    def hold(self, direction: Direction = Direction.BOTH) -> Iterator[None]:
+    def hold(self, direction: SyncDirection = SyncDirection.BOTH) -> Iterator[None]:
         """Let no other process synchronize the folder during a block; see :meth:`.SyncFolder.hold`.
 
         :raises NotFoundError: when there is no such folder to pull from.
@@ -55,7 +55,9 @@ class Synchronizer:
             yield
 
     def plan(
-        self, direction: Direction = Direction.BOTH, choices: Mapping[str, Side] | None = None
+        self,
+        direction: SyncDirection = SyncDirection.BOTH,
+        choices: Mapping[str, Side] | None = None,
     ) -> SyncPlan:
         """Return what a synchronization will do; nothing is changed.
 
@@ -106,12 +108,12 @@ class Synchronizer:
             self._service.record(self._namespace, self.folder.id, completed)
         return outcome
 
-    def _require_folder(self, direction: Direction) -> None:
-        if direction is Direction.PULL and not self.folder.path.is_dir():
+    def _require_folder(self, direction: SyncDirection) -> None:
+        if direction is SyncDirection.PULL and not self.folder.path.is_dir():
             raise NotFoundError(
                 f"There is no folder {self.folder.path}.", "Name the folder that holds the files."
             )
 
     def forget(self) -> None:
-        """Forget what was agreed on: the next plan compares all anew."""
+        """Forget what was agreed on: the next plan compares everything."""
         self._service.forget(self._namespace, self.folder.id)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.sync.model import Action, SyncPlan
+from localcdap.sync.model import SyncAction, SyncPlan
 
 _MOST_LETTERS: Final = 200
 
@@ -15,10 +15,10 @@ _MOST_LETTERS: Final = 200
 def list_questions(plan: SyncPlan) -> Iterator[str]:
     """Yield what a person should agree to before a plan is carried out."""
     for change in plan.instance:
-        if change.action is Action.DELETE:
+        if change.action is SyncAction.DELETE:
             yield f"{change.title} will be deleted from the instance, because its file is gone."
     for file in plan.files:
-        if file.action is Action.DELETE:
+        if file.action is SyncAction.DELETE:
             yield f"File {file.path} will be deleted, because {file.title} is gone from the instance."
         elif not file.is_canonical:
             yield f"File {file.path} is not in canonical form: its order and layout will be lost."

@@ -20,7 +20,7 @@ _PATIENCE_S: Final = 5.0
 """Seconds since the last write after which a file that was not closed counts as complete."""
 
 
-class FolderWatcher:
+class FolderWatch:
     """The watch on a folder; use it in a ``with`` block.
 
     Where the system provides no watches, :meth:`wait` only waits: a caller looks at the folder then.

@@ -16,7 +16,7 @@ from localcdap.api.errors import ConflictError, NotFoundError
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.sync.merge import Side
-from localcdap.sync.model import Direction
+from localcdap.sync.model import SyncDirection
 from localcdap.sync.synchronizer import Synchronizer
 from tests.sync.workplace import make_pipeline
 
@@ -332,4 +332,4 @@ def test_unreadable_choices_are_no_choices(side):
     side.write("pipelines/orders.json", make_pipeline(path="other.csv"))
 
     assert len(side.plan(choices={"pipelines/other": Side.MINE}).conflicts) == 1
-    assert side.plan(Direction.PULL).conflicts
+    assert side.plan(SyncDirection.PULL).conflicts

@@ -9,7 +9,7 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.sync.merge import Side
-from localcdap.sync.model import Direction
+from localcdap.sync.model import SyncDirection
 from tests.sync.workplace import make_pipeline
 
 
@@ -59,7 +59,7 @@ def test_a_namespace_is_written_and_read_by_another_instance(make_side):
 
 def test_the_file_of_a_pipeline_can_be_imported(side):
     side.deploy(make_pipeline())
-    side.sync(Direction.PUSH)
+    side.sync(SyncDirection.PUSH)
 
     document = side.read("pipelines/orders.json")
     assert set(document) == {"artifact", "config", "name"}
@@ -159,13 +159,13 @@ def test_pull_and_push_change_one_side_only(side):
     side.deploy(make_pipeline(description="amount > 5"))
     text = (side.folder / "pipelines/orders.json").read_text()
 
-    pulled = side.sync(Direction.PULL)
+    pulled = side.sync(SyncDirection.PULL)
 
     assert (len(pulled.instance), pulled.files) == (1, [])
     assert (side.folder / "pipelines/orders.json").read_text() == text
     assert side.export()["config"]["description"] == "amount > 5"
-    assert side.plan(Direction.PULL).is_empty
-    pushed = side.sync(Direction.PUSH)
+    assert side.plan(SyncDirection.PULL).is_empty
+    pushed = side.sync(SyncDirection.PUSH)
     assert (pulled.files, len(pushed.files), pushed.instance) == ([], 1, [])
     assert side.read("pipelines/orders.json")["config"]["description"] == "amount > 5"
     assert side.plan().is_empty

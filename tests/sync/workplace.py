@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.sync.model import Direction, SyncPlan
+from localcdap.sync.model import SyncDirection, SyncPlan
 from localcdap.sync.synchronizer import Synchronizer
 from localcdap.testing import TemporaryInstance
 
@@ -61,11 +61,11 @@ class Workplace:
         answer = self.cdap.applications.deploy(DeployRequest(document))
         assert answer.application, answer.errors
 
-    def plan(self, direction: Direction = Direction.BOTH, choices: Any = None) -> SyncPlan:
+    def plan(self, direction: SyncDirection = SyncDirection.BOTH, choices: Any = None) -> SyncPlan:
         return self.made.plan(direction, choices)
 
     def sync(
-        self, direction: Direction = Direction.BOTH, choices: Any = None, **options: Any
+        self, direction: SyncDirection = SyncDirection.BOTH, choices: Any = None, **options: Any
     ) -> SyncPlan:
         """Synchronize; the plan must be without problems and conflicts."""
         with self.made.hold():

@@ -16,14 +16,14 @@ from textual.widgets import Footer, Static
 from localcdap.api.errors import LocalcdapError
 from localcdap.host.cdap import Cdap
 from localcdap.sync.merge import Side
-from localcdap.sync.model import Action, Conflict, SyncOutcome, SyncPlan
+from localcdap.sync.model import Conflict, SyncAction, SyncOutcome, SyncPlan
 from localcdap.sync.synchronizer import Synchronizer
 from localcdap.sync.texts import format_value, list_questions
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 
-_SIGNS: Final = {Action.ADD: "+", Action.CHANGE: "~", Action.DELETE: "-"}
+_SIGNS: Final = {SyncAction.ADD: "+", SyncAction.CHANGE: "~", SyncAction.DELETE: "-"}
 _SIDES: Final = {Side.MINE: "instance", Side.THEIRS: "folder"}
 _MOST_LETTERS: Final = 2000
 
