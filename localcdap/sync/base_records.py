@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from localcdap.store.store import Transaction
 from localcdap.sync.model import BaseRecord
@@ -39,19 +39,19 @@ def write_records(
     tx: Transaction, namespace: str, folder: str, records: Sequence[BaseRecord]
 ) -> None:
     """Store what is agreed on now; an entity without a text is forgotten."""
-    for each in records:
-        if each.folder_text is None or each.instance_text is None:
-            tx.execute(
-                "DELETE FROM synchronizations WHERE namespace = ? AND folder = ? AND kind = ? AND key = ?",
-                (namespace, folder, each.kind, each.key),
-            )
-        else:
-            tx.execute(
-                "INSERT INTO synchronizations VALUES (?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT (namespace, folder, kind, key) DO UPDATE SET "
-                "folder_text = excluded.folder_text, instance_text = excluded.instance_text",
-                (namespace, folder, each.kind, each.key, each.folder_text, each.instance_text),
-            )
+    gone = [each for each in records if each.folder_text is None or each.instance_text is None]
+    tx.execute_many(
+        "DELETE FROM synchronizations WHERE namespace = ? AND folder = ? AND kind = ? AND key = ?",
+        [(namespace, folder, each.kind, each.key) for each in gone],
+    )
+    stored = [
+        (each.kind, each.key, each.folder_text, each.instance_text)
+        for each in records
+        if each.folder_text is not None and each.instance_text is not None
+    ]
+    if stored:
+        columns = [list(column) for column in zip(*stored, strict=True)]
+        tx.execute(_UPSERT, (namespace, folder, *columns))
 
 
 def remove_folder(tx: Transaction, namespace: str, folder: str) -> None:
@@ -64,3 +64,10 @@ def remove_folder(tx: Transaction, namespace: str, folder: str) -> None:
 def remove_all(tx: Transaction, namespace: str) -> None:
     """Forget all folders of a namespace."""
     tx.execute("DELETE FROM synchronizations WHERE namespace = ?", (namespace,))
+
+
+_UPSERT: Final = (
+    "INSERT INTO synchronizations SELECT ?, ?, unnest(?::VARCHAR[]), unnest(?::VARCHAR[]), "
+    "unnest(?::VARCHAR[]), unnest(?::VARCHAR[]) ON CONFLICT (namespace, folder, kind, key) "
+    "DO UPDATE SET folder_text = excluded.folder_text, instance_text = excluded.instance_text"
+)

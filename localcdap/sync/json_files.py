@@ -13,13 +13,14 @@ from typing import Any, Final
 
 from localcdap.api.errors import DocumentError
 from localcdap.pipeline.document.source import decode_json
+from localcdap.pipeline.library.export import format_json
 
 _MERGE_MARKER: Final = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)|^={7}$", re.MULTILINE)
 
 
 def format_document(document: Any) -> str:
     """Return the canonical text of decoded JSON, with a line break at its end."""
-    return json.dumps(document, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+    return format_json(json.dumps(document, ensure_ascii=False, sort_keys=True)) + "\n"
 
 
 def are_equal(one: Any, other: Any) -> bool:

@@ -182,12 +182,9 @@ class PipelineEntities(EntityKind):
         self._secrets = secrets
 
     def list_documents(self, namespace: str) -> dict[str, Any]:
+        found = self._applications.read_latest(namespace)
         return {
-            each.name: normalize_pipeline(
-                read_document(self._applications.export(namespace, each.name, each.version))
-            )
-            | {"name": each.name}
-            for each in self._applications.list_applications(namespace)
+            name: normalize_pipeline(document) | {"name": name} for name, document in found.items()
         }
 
     def read(self, namespace: str, document: dict[str, Any], path: str) -> ReadEntity:

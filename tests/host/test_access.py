@@ -141,6 +141,7 @@ CHECKED = {
 INTERNAL = {
     "applications.list_specs_with",
     "applications.prepare",
+    "applications.read_latest",
     "applications.store_prepared",
     "artifacts.get_path_namespace",
     "cases.are_active",

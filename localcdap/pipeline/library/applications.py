@@ -271,11 +271,20 @@ class ApplicationService:
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
             application = records.find(tx, namespace, name, version)
-            document = read_document(records.read_document_text(tx, application))
-        if document.name != application.name:
-            document = read_document(rename_pipeline(document, application.name))
+            text = records.read_document_text(tx, application)
+        document = _read_stored(application.name, text)
         text = encode_document(upgrade_document(document)) if upgrade else document.to_json()
         return format_json(text)
+
+    def read_latest(self, namespace: str) -> dict[str, PipelineDocument]:
+        """Return the documents of the latest versions as :meth:`export` does, by application.
+
+        :raises NotFoundError: when there is no such namespace.
+        """
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            texts = records.list_document_texts(tx, namespace)
+        return {name: _read_stored(name, text) for name, text in texts.items()}
 
     @requires(of_application(), Permission.ADMIN)
     def delete(self, namespace: str, name: str) -> Application:
@@ -370,6 +379,14 @@ class PreparedDeployment(NamedTuple):
     """Its errors are complete."""
     pipeline: _DeployedPipeline | None
     """None when it has errors."""
+
+
+def _read_stored(name: str, text: str) -> PipelineDocument:
+    """Return a deployed document, with the name of its application."""
+    document = read_document(text)
+    if document.name != name:
+        document = read_document(rename_pipeline(document, name))
+    return document
 
 
 def _refuse_active(name: str, active: Sequence[str]) -> None:
