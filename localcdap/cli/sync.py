@@ -37,6 +37,7 @@ class _Options(msgspec.Struct):
     choices: dict[str, Side]
     yes: bool
     fix: bool
+    formats: bool
 
 
 @click.command("sync")
@@ -59,6 +60,12 @@ class _Options(msgspec.Struct):
     is_flag=True,
     help="Deploy pipelines with installed versions of plugins where theirs are missing; files stay as is.",
 )
+@click.option(
+    "--format",
+    "formats",
+    is_flag=True,
+    help="Write files that were edited by hand in canonical form.",
+)
 @click.option("--watch", is_flag=True, help="Go on with each change of either side, until ctrl+c.")
 @click.option(
     "--restart",
@@ -73,6 +80,7 @@ def command(
     ours: tuple[str, ...],
     theirs: tuple[str, ...],
     fix: bool,
+    formats: bool,
     watch: bool,
     restart: bool,
 ) -> int:
@@ -93,7 +101,7 @@ def command(
         action, SyncDirection.BOTH
     )
     choices = dict.fromkeys(ours, Side.MINE) | dict.fromkeys(theirs, Side.THEIRS)
-    options = _Options(choices, yes, fix)
+    options = _Options(choices, yes, fix, formats)
     both = sorted(set(ours) & set(theirs))
     if both:
         raise click.UsageError(f"{', '.join(both)}: take either --ours or --theirs.")
@@ -104,7 +112,7 @@ def command(
     with instance.connect() as cdap:
         synchronizer = Synchronizer(cdap.sync, instance.namespace, folder)
         if action == "status":
-            return _show_status(instance, synchronizer.plan(direction, choices))
+            return _show_status(instance, synchronizer.plan(direction, choices, formats=formats))
         with synchronizer.hold(direction):
             if restart:
                 synchronizer.forget()
@@ -139,7 +147,7 @@ def _show_status(instance: Instance, plan: SyncPlan) -> int:
 def _synchronize(
     instance: Instance, synchronizer: Synchronizer, direction: SyncDirection, options: _Options
 ) -> int:
-    plan = synchronizer.plan(direction, options.choices)
+    plan = synchronizer.plan(direction, options.choices, formats=options.formats)
     questions = list(list_questions(plan))
     if not instance.json:
         _print_plan(plan)
@@ -235,7 +243,7 @@ def _follow(
     synchronizer: Synchronizer, direction: SyncDirection, options: _Options, said: set[str]
 ) -> set[str]:
     """Synchronize what needs no decision; return what is said about the rest."""
-    plan = synchronizer.plan(direction, options.choices)
+    plan = synchronizer.plan(direction, options.choices, formats=options.formats)
     paused = {problem.message for problem in plan.problems}
     paused |= {
         f"{each.entity} pauses: conflict in {each.where or 'all of it'}. Solve it with --ours or --theirs "

@@ -60,6 +60,8 @@ class SyncRequest(msgspec.Struct, rename="camel"):
     direction: SyncDirection = SyncDirection.BOTH
     choices: dict[str, Side] = {}
     """The sides to take in conflicts, by the address of a conflict, of an entity, or ``all``."""
+    formats: bool = False
+    """Whether files that are not in canonical form get it, also without a change of their content."""
 
 
 class Conflict(MergeConflict, rename="camel"):

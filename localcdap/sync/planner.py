@@ -74,6 +74,8 @@ class Planner:
         if mine == theirs:
             if states.base != (None if mine is None else BaseTexts(mine, mine)):
                 self.plan.records.append(BaseRecord(states.kind.name, states.key, mine, mine))
+            if self._request.direction is not SyncDirection.PULL:
+                self._change_file(states, entity, states.folder)
             return
         bases = states.base or BaseTexts(None, None)  # type: ignore[arg-type]
         direction = self._request.direction
@@ -138,8 +140,9 @@ class Planner:
         )
 
     def _change_file(self, states: EntityStates, entity: str, value: Any) -> None:
-        text, file = _to_text(value), states.file
-        if text == _to_text(states.folder):
+        text, file, formats = _to_text(value), states.file, self._request.formats
+        is_formatted = file is None or file.is_canonical or not formats
+        if text == _to_text(states.folder) and is_formatted:
             return
         if file is not None:
             path = file.file.path
@@ -156,7 +159,7 @@ class Planner:
                 path,
                 before,
                 text,
-                file is None or file.is_canonical,
+                file is None or file.is_canonical or formats,
             )
         )
 

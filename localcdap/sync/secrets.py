@@ -10,12 +10,18 @@ from localcdap.api.config import PluginProperty
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.artifacts.service import ArtifactService
-from localcdap.namespaces.connections import is_secret_name
 from localcdap.pipeline.document.values import as_properties, as_selector, as_text
 from localcdap.sync.kinds import PlainSecret
 
-_ALWAYS: Final = re.compile(r"password|passphrase|secret|private_?key", re.IGNORECASE)
+_ALWAYS: Final = re.compile(r"(?:password|passphrase|secret|private_?key)$", re.IGNORECASE)
 """Names whose values are secrets also where the plugin's author did not declare it."""
+_UNDECLARED: Final = re.compile(
+    r"password|passphrase|secret|private_?key|(?:token|credentials?|(?:api|access|account)_?key)$",
+    re.IGNORECASE,
+)
+"""Names whose values are secrets where no plugin declares them; what only may be one is not refused."""
+_SERVICE_ACCOUNT: Final = '"private_key"'
+"""What the JSON of a service account holds, whatever the name of its property."""
 _ADDRESS: Final = re.compile(r"url|uri|connection_?string|connectionArguments", re.IGNORECASE)
 """The names of properties that hold addresses, which may hold a password."""
 _PASSWORD_IN_ADDRESS: Final = re.compile(
@@ -26,7 +32,7 @@ _MACRO: Final = "${"
 
 
 class SecretFinder:
-    """Decides by what plugins declare; where that is unknown, by names, as connections do."""
+    """Decides by what plugins declare; where that is unknown, by names."""
 
     def __init__(self, artifacts: ArtifactService) -> None:
         self._artifacts = artifacts
@@ -77,8 +83,10 @@ def _is_plain_secret(name: str, value: str, declared: PluginProperty | None) -> 
         return False
     if _ADDRESS.search(name) and _PASSWORD_IN_ADDRESS.search(value):
         return True
+    if _SERVICE_ACCOUNT in value:
+        return True
     if _MACRO in value:
         return False
     if declared is not None:
         return declared.secret or (not declared.choices and _ALWAYS.search(name) is not None)
-    return is_secret_name(name)
+    return _UNDECLARED.search(name) is not None

@@ -58,10 +58,12 @@ class Synchronizer:
         self,
         direction: SyncDirection = SyncDirection.BOTH,
         choices: Mapping[str, Side] | None = None,
+        *,
+        formats: bool = False,
     ) -> SyncPlan:
         """Return what a synchronization will do; nothing is changed.
 
-        :param choices: the sides to take in conflicts, see :class:`.SyncRequest`.
+        :param choices: the sides to take in conflicts, see :class:`.SyncRequest`; so is ``formats``.
         :raises NotFoundError: when there is no such namespace; or no such folder to pull from.
         :raises BadRequestError: when the folder cannot be read.
         """
@@ -69,7 +71,12 @@ class Synchronizer:
         content = self.folder.read()
         plan = self._service.plan(
             SyncRequest(
-                self._namespace, self.folder.id, content.files, direction, dict(choices or {})
+                self._namespace,
+                self.folder.id,
+                content.files,
+                direction,
+                dict(choices or {}),
+                formats,
             )
         )
         plan.problems = [*content.problems, *plan.problems]

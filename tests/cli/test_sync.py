@@ -72,6 +72,19 @@ def test_a_conflict_is_shown_and_solved(side, command):
     assert "mine.csv" in (side.folder / "pipelines/orders.json").read_text()
 
 
+def test_files_are_formatted_on_request(side, command):
+    side.deploy(make_pipeline())
+    folder, file = str(side.folder), side.folder / "pipelines/orders.json"
+    command(folder)
+    text = file.read_text()
+    side.write("pipelines/orders.json", json.dumps(make_pipeline()))
+    assert command(folder) == (0, "Nothing differs.\n", "")
+
+    assert command("pull", folder, "--format")[:2] == (0, "Nothing differs.\n")
+    assert command(folder, "--format")[0] == 0
+    assert file.read_text() == text
+
+
 def test_deletions_are_asked_about(side, command):
     for name in ("a", "b"):
         side.deploy(make_pipeline(name))

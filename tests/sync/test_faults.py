@@ -42,6 +42,7 @@ def texts(folder):
     [
         ("Postgres", "password", SECRET),
         ("NotInstalled", "apiToken", SECRET),
+        ("NotInstalled", "account", json.dumps({"private_key": SECRET})),
         ("NotInstalled", "connectionString", f"jdbc:x://joe:{SECRET}@h/d"),
         ("Postgres", "connectionString", f"jdbc:postgresql://h/d?user=joe&password={SECRET}"),
     ],
@@ -68,6 +69,11 @@ def test_macros_and_flags_are_no_secrets(side):
     document = make_database_draft("${secure(db-password)}")
     properties = document["config"]["stages"][0]["plugin"]["properties"]
     properties |= {"connectionString": "jdbc:postgresql://h/d?password=${secure(k)}", "user": "joe"}
+    document["config"]["stages"][1]["plugin"] = {
+        "name": "NotInstalled",
+        "type": "batchsink",
+        "properties": {"columnToBeTokenized": "text", "outputJson": "{}", "useSecret": "false"},
+    }
     side.cdap.drafts.save("default", DraftRequest(document))
     side.cdap.secure_keys.put("default", "db-password", SECRET)
 
