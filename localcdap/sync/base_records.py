@@ -10,10 +10,10 @@ from localcdap.sync.model import BaseRecord
 
 
 class BaseTexts(NamedTuple):
-    """The canonical texts of both sides of an entity."""
+    """The canonical texts of both sides of an entity; None for one that was on no side."""
 
-    folder: str
-    instance: str
+    folder: str | None
+    instance: str | None
 
 
 def read_records(tx: Transaction, namespace: str, folder: str) -> dict[tuple[str, str], BaseTexts]:

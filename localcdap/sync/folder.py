@@ -74,7 +74,9 @@ class SyncFolder:
             if path.is_symlink():
                 content.problems.append(
                     SyncProblem(
-                        f"File '{name}' is a symbolic link.", "Put the file itself here.", file=name
+                        f"'{name}' is a symbolic link.",
+                        "Put the file or folder itself here.",
+                        file=name,
                     )
                 )
                 continue
@@ -146,8 +148,15 @@ class SyncFolder:
         return sorted(found)
 
     def _list_paths_in(self, folder: Path) -> Iterator[Path]:
-        for root, folders, files in os.walk(folder):
+        """Yield the JSON files below a folder, and links to folders, which are not followed.
+
+        :raises OSError: when a folder cannot be read: its files must not count as deleted.
+        """
+        if not folder.is_dir():
+            return
+        for root, folders, files in os.walk(folder, onerror=_raise):
             folders[:] = [each for each in folders if not each.startswith(".")]
+            yield from (path for each in folders if (path := Path(root, each)).is_symlink())
             yield from (path for each in files if _is_json(path := Path(root, each)))
 
     def _remove_empty_folders(self, folder: Path) -> None:
@@ -171,6 +180,10 @@ class SyncFolder:
 
 def _is_json(path: Path) -> bool:
     return path.name.endswith(SUFFIX) and not path.name.startswith(".")
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _make_error(path: Path, error: OSError) -> BadRequestError:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.sync.merge import Choose, Lists, Merge, merge_documents
+from localcdap.sync.merge import Bases, Choose, Lists, Merge, merge_documents
 
 
 class ReadEntity(NamedTuple):
@@ -105,6 +105,6 @@ class EntityKind(ABC):
         del namespace, document
         return []
 
-    def merge(self, base: Any, mine: Any, theirs: Any, choose: Choose = lambda _: None) -> Merge:
-        """Merge two documents that came from the same one; see :func:`.merge_documents`."""
-        return merge_documents(base, mine, theirs, self.lists, choose)
+    def merge(self, bases: Bases, mine: Any, theirs: Any, choose: Choose = lambda _: None) -> Merge:
+        """Merge the changes of both sides; see :func:`.merge_documents`."""
+        return merge_documents(bases, mine, theirs, self.lists, choose)

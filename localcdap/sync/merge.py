@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -34,6 +34,7 @@ class Side(enum.StrEnum):
     """The folder, and so what others have pushed to Git."""
 
 
+_Object: TypeAlias = dict[str, Any]
 Choose: TypeAlias = Callable[[Sequence[str]], Side | None]
 """Returns the side that was chosen for the conflict at a path; None for one that is not solved."""
 
@@ -48,27 +49,34 @@ class MergeConflict(msgspec.Struct):
     theirs: Any = ABSENT
 
 
-class Merge(msgspec.Struct):
-    """The result of a merge."""
+class Bases(NamedTuple):
+    """What the two sides were when they agreed last.
 
-    value: Any
-    """The merged document, :data:`ABSENT` for one to delete. Where it conflicts, it has ``base``."""
+    They may differ, because an instance completes what it stores. A difference that was there then stays.
+    """
+
+    mine: Any
+    theirs: Any
+
+
+class Merge(msgspec.Struct):
+    """The result of a merge, :data:`ABSENT` for what is to be deleted. In conflicts, it has the bases."""
+
+    mine: Any
+    theirs: Any
     conflicts: list[MergeConflict]
 
 
 def merge_documents(
-    base: Any,
-    mine: Any,
-    theirs: Any,
-    lists: Lists,
-    choose: Choose = lambda _: None,
+    bases: Bases, mine: Any, theirs: Any, lists: Lists, choose: Choose = lambda _: None
 ) -> Merge:
-    """Merge two documents that came from the same one.
-
-    :param base: the common one, or :data:`ABSENT`, as the two others may be.
-    """
+    """Merge the changes that two sides have made since they agreed."""
     merging = _Merging(lists, choose)
-    return Merge(merging.merge((), base, mine, theirs), merging.conflicts)
+    return Merge(*merging.merge((), bases, mine, theirs), merging.conflicts)
+
+
+_Pair: TypeAlias = tuple[Any, Any]
+"""What the two sides become."""
 
 
 class _Merging:
@@ -77,48 +85,68 @@ class _Merging:
         self._choose = choose
         self.conflicts: list[MergeConflict] = []
 
-    def merge(self, path: Path, base: Any, mine: Any, theirs: Any) -> Any:
-        if _are_same(mine, theirs) or _are_same(base, theirs):
-            return mine
-        if _are_same(base, mine):
-            return theirs
-        if (
-            isinstance(mine, dict)
-            and isinstance(theirs, dict)
-            and not _have_other_plugin(mine, theirs)
-        ):
-            return self._merge_objects(path, base if isinstance(base, dict) else {}, mine, theirs)
+    def merge(self, path: Path, bases: Bases, mine: Any, theirs: Any) -> _Pair:
+        mine_changed, theirs_changed = (
+            not _are_same(bases.mine, mine),
+            not _are_same(bases.theirs, theirs),
+        )
+        if _are_same(mine, theirs) or not (mine_changed or theirs_changed):
+            return mine, theirs
+        if (mine_changed and theirs_changed) or not _are_same(*bases):
+            inner = self._merge_inside(path, bases, mine, theirs)
+            if inner is not None:
+                return inner
+        if not theirs_changed:
+            return mine, mine
+        return (theirs, theirs) if not mine_changed else self._decide(path, bases, mine, theirs)
+
+    def _merge_inside(self, path: Path, bases: Bases, mine: Any, theirs: Any) -> _Pair | None:
+        """Merge two values part by part; None for values that are not merged in this way."""
+        if isinstance(mine, dict) and isinstance(theirs, dict):
+            if _have_other_plugin(mine, theirs):
+                return None
+            return self._merge_objects(path, [_as_object(each) for each in bases], mine, theirs)
         key = self._lists.get(path)
-        if key is not None and isinstance(mine, list) and isinstance(theirs, list):
-            named = [_name_elements(each, key) for each in (base, mine, theirs)]
-            if named[1] is not None and named[2] is not None:
-                return self._merge_elements(path, named[0] or {}, named[1], named[2])
-        return self._decide(path, base, mine, theirs)
+        if key is None:
+            return None
+        named = [_name_elements(each, key) for each in (*bases, mine, theirs)]
+        if named[2] is None or named[3] is None:
+            return None
+        before = [named[0] or {}, named[1] or {}]
+        merged = self._merge_objects(path, before, named[2], named[3])
+        orders = [
+            _order(list(base), list(named[2]), list(named[3]), values)
+            for base, values in zip(before, merged, strict=True)
+        ]
+        first, second = (
+            [values[name] for name in order] for order, values in zip(orders, merged, strict=True)
+        )
+        return first, second
 
     def _merge_objects(
-        self, path: Path, base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]
-    ) -> dict[str, Any]:
-        merged = {}
+        self, path: Path, bases: list[_Object], mine: _Object, theirs: _Object
+    ) -> tuple[_Object, _Object]:
+        merged: tuple[_Object, _Object] = {}, {}
         for key in dict.fromkeys((*mine, *theirs)):
-            value = self.merge(
-                (*path, key), base.get(key, ABSENT), mine.get(key, ABSENT), theirs.get(key, ABSENT)
+            before = Bases(*(base.get(key, ABSENT) for base in bases))
+            values = self.merge(
+                (*path, key), before, mine.get(key, ABSENT), theirs.get(key, ABSENT)
             )
-            if value is not ABSENT:
-                merged[key] = value
+            for side, value in zip(merged, values, strict=True):
+                if value is not ABSENT:
+                    side[key] = value
         return merged
 
-    def _merge_elements(
-        self, path: Path, base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]
-    ) -> list[Any]:
-        merged = self._merge_objects(path, base, mine, theirs)
-        return [merged[key] for key in _order(list(base), list(mine), list(theirs), merged)]
-
-    def _decide(self, path: Path, base: Any, mine: Any, theirs: Any) -> Any:
+    def _decide(self, path: Path, bases: Bases, mine: Any, theirs: Any) -> _Pair:
         side = self._choose(path)
         if side is None:
-            self.conflicts.append(MergeConflict(list(path), base, mine, theirs))
-            return base
-        return mine if side is Side.MINE else theirs
+            self.conflicts.append(MergeConflict(list(path), bases.theirs, mine, theirs))
+            return bases
+        return (mine, mine) if side is Side.MINE else (theirs, theirs)
+
+
+def _as_object(value: Any) -> _Object:
+    return value if isinstance(value, dict) else {}
 
 
 def _are_same(one: Any, other: Any) -> bool:

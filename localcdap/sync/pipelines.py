@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -32,6 +32,7 @@ from localcdap.pipeline.library.drafts import DraftService
 from localcdap.sync.kinds import EntityKind, PlainSecret, ReadEntity, RefusedEntityError
 from localcdap.sync.merge import (
     ABSENT,
+    Bases,
     Choose,
     Lists,
     Merge,
@@ -88,34 +89,42 @@ def normalize_pipeline(document: PipelineDocument) -> dict[str, Any]:
     return found
 
 
-def merge_pipelines(base: Any, mine: Any, theirs: Any, choose: Choose = lambda _: None) -> Merge:
+def merge_pipelines(bases: Bases, mine: Any, theirs: Any, choose: Choose = lambda _: None) -> Merge:
     """Merge two pipelines by stage, connection and property.
 
     A stage that one side has removed, while the other has added a connection to it, is a conflict.
     """
-    merge = merge_documents(base, mine, theirs, PIPELINE_LISTS, choose)
-    sides = [_index_stages(each) for each in (base, mine, theirs)]
-    merged, connections = _index_stages(merge.value), _get_at(merge.value, _CONNECTIONS)
-    for name in _list_loose_ends(connections, merged):
-        if name not in sides[0] or sum(name in side for side in sides[1:]) != 1:
-            continue
+    merge = merge_documents(bases, mine, theirs, PIPELINE_LISTS, choose)
+    before, *sides = (_index_stages(each) for each in (bases.theirs, mine, theirs))
+    for name in _list_loose_ends(merge.mine):
         path = [*_STAGES, name]
-        if any(each.path == path for each in merge.conflicts):
+        is_removed = name in before and sum(name in side for side in sides) == 1
+        if not is_removed or any(each.path == path for each in merge.conflicts):
             continue
         stages = [side.get(name, ABSENT) for side in sides]
-        side = choose(path)
-        if side is None:
-            merge.conflicts.append(MergeConflict(path, *stages))
+        chosen = choose(path)
+        if chosen is None:
+            merge.conflicts.append(MergeConflict(path, before[name], *stages))
             continue
-        merge.value = copy.deepcopy(merge.value)  # it has parts of the two documents
-        config = merge.value["config"]
-        if (stage := stages[1 if side is Side.MINE else 2]) is not ABSENT:
-            config.setdefault("stages", []).append(stage)
-            continue
-        config["connections"] = [
-            each for each in config["connections"] if name not in (each.get("from"), each.get("to"))
-        ]
+        stage = stages[0 if chosen is Side.MINE else 1]
+        merge.mine = _complete_stage(merge.mine, name, stage)
+        merge.theirs = _complete_stage(merge.theirs, name, stage)
     return merge
+
+
+def _complete_stage(document: Any, name: str, stage: Any) -> Any:
+    """Return a pipeline with a stage that its connections name, or without these connections."""
+    completed = copy.deepcopy(document)  # it has parts of the documents that were merged
+    config = completed["config"]
+    if stage is not ABSENT:
+        config.setdefault("stages", []).append(stage)
+        return completed
+    config["connections"] = [
+        each
+        for each in _get_at(completed, _CONNECTIONS)
+        if not isinstance(each, dict) or name not in (each.get("from"), each.get("to"))
+    ]
+    return completed
 
 
 def _index_stages(document: Any) -> dict[str, Any]:
@@ -129,8 +138,9 @@ def _get_at(document: Any, path: tuple[str, ...]) -> list[Any]:
     return document if isinstance(document, list) else []
 
 
-def _list_loose_ends(connections: list[Any], stages: Mapping[str, Any]) -> list[str]:
+def _list_loose_ends(document: Any) -> list[str]:
     """Return the names of stages that connections have and that do not exist."""
+    connections, stages = _get_at(document, _CONNECTIONS), _index_stages(document)
     ends = [
         each.get(key) for each in connections if isinstance(each, dict) for key in ("from", "to")
     ]
@@ -222,8 +232,8 @@ class PipelineEntities(EntityKind):
     def find_secrets(self, namespace: str, document: Any) -> list[PlainSecret]:
         return find_pipeline_secrets(self._secrets, namespace, document)
 
-    def merge(self, base: Any, mine: Any, theirs: Any, choose: Choose = lambda _: None) -> Merge:
-        return merge_pipelines(base, mine, theirs, choose)
+    def merge(self, bases: Bases, mine: Any, theirs: Any, choose: Choose = lambda _: None) -> Merge:
+        return merge_pipelines(bases, mine, theirs, choose)
 
 
 class DraftEntities(EntityKind):
@@ -282,5 +292,5 @@ class DraftEntities(EntityKind):
     def find_secrets(self, namespace: str, document: Any) -> list[PlainSecret]:
         return find_pipeline_secrets(self._secrets, namespace, document)
 
-    def merge(self, base: Any, mine: Any, theirs: Any, choose: Choose = lambda _: None) -> Merge:
-        return merge_pipelines(base, mine, theirs, choose)
+    def merge(self, bases: Bases, mine: Any, theirs: Any, choose: Choose = lambda _: None) -> Merge:
+        return merge_pipelines(bases, mine, theirs, choose)

@@ -18,7 +18,7 @@ from localcdap.sync.file_names import choose_path, fold_path
 from localcdap.sync.files import FileEntity
 from localcdap.sync.json_files import format_document
 from localcdap.sync.kinds import EntityKind
-from localcdap.sync.merge import ABSENT, Choose, Merge, MergeConflict, Side
+from localcdap.sync.merge import ABSENT, Bases, Choose, Merge, MergeConflict, Side
 from localcdap.sync.model import (
     BaseRecord,
     Conflict,
@@ -77,30 +77,26 @@ class Planner:
             if self._request.direction is not SyncDirection.PULL:
                 self._change_file(states, entity, states.folder)
             return
-        bases = states.base or BaseTexts(None, None)  # type: ignore[arg-type]
+        texts = states.base or BaseTexts(None, None)
         direction = self._request.direction
         changed = {
-            SyncDirection.BOTH: bases != (theirs, mine),
-            SyncDirection.PULL: theirs != bases.folder,
-            SyncDirection.PUSH: mine != bases.instance,
+            SyncDirection.BOTH: texts != (theirs, mine),
+            SyncDirection.PULL: theirs != texts.folder,
+            SyncDirection.PUSH: mine != texts.instance,
         }
         if not changed[direction]:
             return
         choose = self._make_choose(states, entity)
-        base_of = {name: _to_document(text) for name, text in bases._asdict().items()}
-        for_instance = states.kind.merge(base_of["folder"], states.instance, states.folder, choose)
-        for_folder = states.kind.merge(base_of["instance"], states.instance, states.folder, choose)
-        conflicts = _unite(for_instance, for_folder)
-        if conflicts:
-            self.plan.conflicts += [self._to_conflict(states, entity, each) for each in conflicts]
+        bases = Bases(_to_document(texts.instance), _to_document(texts.folder))
+        merge = states.kind.merge(bases, states.instance, states.folder, choose)
+        if merge.conflicts:
+            self.plan.conflicts += [self._to_conflict(states, entity, e) for e in merge.conflicts]
             return
         if direction is not SyncDirection.PUSH:
-            self._change_instance(states, entity, for_instance.value)
+            self._change_instance(states, entity, merge.mine)
         if direction is not SyncDirection.PULL:
-            self._change_file(states, entity, for_folder.value)
-        self.plan.records.append(
-            _make_record(states, direction, bases, for_instance.value, for_folder.value)
-        )
+            self._change_file(states, entity, merge.theirs)
+        self.plan.records.append(_make_record(states, direction, bases, merge))
 
     def _make_choose(self, states: EntityStates, entity: str) -> Choose:
         choices = self._request.choices
@@ -186,33 +182,22 @@ def describe_path(path: Sequence[str]) -> str:
     return ", ".join(words)
 
 
-def _unite(one: Merge, other: Merge) -> list[MergeConflict]:
-    known = [each.path for each in one.conflicts]
-    return [*one.conflicts, *(each for each in other.conflicts if each.path not in known)]
-
-
 def _make_record(
-    states: EntityStates,
-    direction: SyncDirection,
-    bases: BaseTexts,
-    for_instance: Any,
-    for_folder: Any,
+    states: EntityStates, direction: SyncDirection, bases: Bases, merge: Merge
 ) -> BaseRecord:
     """Return what both sides agree on afterwards.
 
-    Where only one side follows, changes of its own stay changes: its base becomes what it had been then.
+    Where only one side follows, its own changes stay changes: its base gets those of the other side only.
     """
-    folder, instance = for_folder, for_instance
-    if direction is not SyncDirection.BOTH:
-        base_folder, base_instance = _to_document(bases.folder), _to_document(bases.instance)
-        if direction is SyncDirection.PULL:
-            folder = states.folder
-            if _to_text(states.instance) != bases.instance:
-                instance = states.kind.merge(base_folder, base_instance, folder).value
-        else:
-            instance = states.instance
-            if _to_text(states.folder) != bases.folder:
-                folder = states.kind.merge(base_instance, instance, base_folder).value
+    instance, folder = merge.mine, merge.theirs
+    if direction is SyncDirection.PULL:
+        folder = states.folder
+        if _to_text(states.instance) != _to_text(bases.mine):
+            instance = states.kind.merge(bases, bases.mine, folder).mine
+    elif direction is SyncDirection.PUSH:
+        instance = states.instance
+        if _to_text(states.folder) != _to_text(bases.theirs):
+            folder = states.kind.merge(bases, instance, bases.theirs).theirs
     return BaseRecord(states.kind.name, states.key, _to_text(folder), _to_text(instance))
 
 

@@ -122,11 +122,12 @@ def test_all_that_is_wrong_with_files_is_said_at_once_and_nothing_is_done(side):
         side.write(path, text)
     (side.folder / "drafts/latin.json").write_bytes(b'{\n"a": "\xff"}')
     (side.folder / "drafts/link.json").symlink_to(side.folder / "pipelines/orders.json")
+    (side.folder / "drafts/more").symlink_to(side.folder / "pipelines")
 
     plan = side.plan()
 
     found = {each.file: each for each in plan.problems}
-    assert set(found) == {*broken, "drafts/latin.json", "drafts/link.json"} - {
+    assert set(found) == {*broken, "drafts/latin.json", "drafts/link.json", "drafts/more"} - {
         "pipelines/d.json"
     } | {"pipelines/orders.json"}
     for path, (_, line, part) in broken.items():

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.sync.merge import ABSENT, Side, merge_documents
-from localcdap.sync.pipelines import PIPELINE_LISTS, merge_pipelines
+from localcdap.sync.merge import ABSENT, Bases, Side, merge_documents
+from localcdap.sync.pipelines import PIPELINE_LISTS
+from localcdap.sync.pipelines import merge_pipelines as merge_with_bases
 
 VALUES = st.sampled_from(["a", "b", "1", 1, True, None])
 NAMES = st.sampled_from(["p", "q", "r", "s"])
@@ -37,6 +39,18 @@ SIDES = st.one_of(pipelines(), st.just(ABSENT))
 def stages(document):
     found = {} if document is ABSENT else document["config"]
     return {each["name"]: each for each in found.get("stages", [])}
+
+
+class Merged(NamedTuple):
+    value: object
+    conflicts: list
+
+
+def merge_pipelines(base, mine, theirs, choose=lambda _: None):
+    """Merge what came from one document; both sides become the same then."""
+    merge = merge_with_bases(Bases(base, base), mine, theirs, choose)
+    assert merge.conflicts or dump(merge.mine) == dump(merge.theirs)
+    return Merged(merge.mine, merge.conflicts)
 
 
 def choose(side, _):
@@ -172,7 +186,8 @@ def test_a_stage_that_is_removed_here_and_connected_there_is_a_conflict():
 
 def test_stages_of_one_name_with_other_plugins_are_not_mixed():
     other = {"config": {"stages": [{"name": "s", "plugin": {"name": "U", "type": "transform"}}]}}
-    merge = merge_documents({"config": {"stages": []}}, make({"x": "1"}), other, PIPELINE_LISTS)
+    none = {"config": {"stages": []}}
+    merge = merge_documents(Bases(none, none), make({"x": "1"}), other, PIPELINE_LISTS)
 
     assert [each.path for each in merge.conflicts] == [["config", "stages", "s"]]
 
@@ -180,9 +195,9 @@ def test_stages_of_one_name_with_other_plugins_are_not_mixed():
 @pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), ("1", 1), (None, ABSENT)])
 def test_values_that_python_takes_for_equal_differ(one, other):
     given = [{} if each is ABSENT else {"a": each} for each in (one, other)]
-    merge = merge_documents(given[0], given[1], given[0], {})
+    merge = merge_documents(Bases(given[0], given[0]), given[1], given[0], {})
 
-    assert dump(merge.value) == dump(given[1])
+    assert dump(merge.theirs) == dump(given[1])
 
 
 def test_new_elements_come_after_those_that_were_before_them():
@@ -194,3 +209,20 @@ def test_new_elements_come_after_those_that_were_before_them():
     assert list(stages(merge.value)) == ["a", "x", "b", "y"]
     moved = merge_pipelines(of("a", "b"), of("b", "a"), of("a", "b", "y"))
     assert list(stages(moved.value)) == ["b", "y", "a"]
+
+
+def test_a_difference_that_was_there_when_both_agreed_stays():
+    """The instance runs another version of a plugin, as --fix has chosen it."""
+    agreed = Bases(make({"x": "1", "version": "2"}), make({"x": "1", "version": "1"}))
+    theirs = make({"x": "5", "version": "1"})
+
+    merge = merge_with_bases(agreed, agreed.mine, theirs)
+
+    assert merge.conflicts == []
+    assert merge.mine == make({"x": "5", "version": "2"})
+    assert merge.theirs == theirs
+    for gone in (ABSENT, {"config": {"stages": [], "connections": []}}):
+        merge = merge_with_bases(agreed, agreed.mine, gone)
+        assert (merge.mine, merge.theirs, merge.conflicts) == (gone, gone, [])
+    both = make({"x": "1", "version": "3"})
+    assert merge_with_bases(agreed, agreed.mine, both).mine == both
