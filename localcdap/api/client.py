@@ -31,6 +31,7 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
         - ``impact``: what a change of a pipeline breaks; ``openlineage``: events for other tools
         - ``namespaces``, ``preferences``, ``connections``, ``secure_keys``: namespaces and what they contain;
           ``connectors``: a look into connections
+        - ``sync``: namespaces and folders of JSON files for Git
         - ``messaging``, ``database``, ``security``: topics and events; backups; privileges
         - ``transactions``: transactions on structured tables, with ``structured_tables`` to create them
         - ``client_documents``: what clients of the REST server store for themselves

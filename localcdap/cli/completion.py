@@ -169,6 +169,19 @@ def _list_plugins(
     return [(e.name, e.description) for e in cdap.artifacts.list_plugins(namespace, type=type)]
 
 
+def _list_sync_words(cdap: Cdap, ctx: click.Context, namespace: str) -> Iterable[str]:
+    folders = cdap.sync.list_synchronized(namespace)
+    return folders if ctx.params.get("words") or ctx.args else ["status", "pull", "push", *folders]
+
+
+def _list_conflicts(cdap: Cdap, ctx: click.Context, namespace: str) -> Iterable[str]:
+    from localcdap.sync.synchronizer import Synchronizer
+
+    *_, folder = ctx.params.get("words") or ctx.args or [""]
+    found = Synchronizer(cdap.sync, namespace, Path(folder)).plan().conflicts if folder else []
+    return ["all", *(each.address for each in found)]
+
+
 def _list_datasets(cdap: Cdap, _: click.Context, namespace: str) -> Iterable[str]:
     names = [each.dataset for each in cdap.lineage.list_datasets(namespace)]
     return [*names, *(f"datasets/{name}" for name in names)]
@@ -204,6 +217,9 @@ _VALUES: Final[dict[tuple[str, str], _Complete]] = {
     ("test", "new"): _PIPELINE,
     ("diff", "a"): _DRAFT,
     ("diff", "b"): _DRAFT,
+    ("sync", "words"): _complete(_list_sync_words, files=True),
+    ("sync", "ours"): _complete(_list_conflicts),
+    ("sync", "theirs"): _complete(_list_conflicts),
     ("logs", "run"): _complete(_list_runs),
     ("stop", "run"): _complete(_list_runs),
     ("plugin", "name"): _complete(_list_plugins),

@@ -55,6 +55,7 @@ _COMMANDS: Final = {
     "profiles": "List the compute profiles, on which runs take place.",
     "namespaces": "List, create or delete namespaces.",
     "preferences": "Show or set the default values of macros.",
+    "sync": "Keep a namespace and a folder of JSON files the same, for Git.",
     "secrets": "Manage secure keys: secret values that pipelines use.",
     "connections": "Manage the connections to other systems that stages share.",
     "apps": "List, describe or call system applications.",

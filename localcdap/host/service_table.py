@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from localcdap.security.service import SecurityService
     from localcdap.store.service import DatabaseService
     from localcdap.store.structured.admin import TableAdmin
+    from localcdap.sync.service import SyncService
 
 _S = TypeVar("_S")
 
@@ -200,6 +201,7 @@ class ServiceTable:
     secure_keys: ServiceEntry[SecureKeyService] = ServiceEntry(
         SECURE_KEYS, "localcdap.namespaces.secure_keys:SecureKeyService"
     )
+    sync: ServiceEntry[SyncService] = ServiceEntry("sync", "localcdap.sync.service:SyncService")
     client_documents: ServiceEntry[ClientDocumentService] = ServiceEntry(
         "client-documents", "localcdap.namespaces.client_documents:ClientDocumentService"
     )

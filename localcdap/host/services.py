@@ -65,6 +65,8 @@ from localcdap.settings import Settings, load_settings
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.sync.kind_table import create_kinds
+from localcdap.sync.service import SyncService
 from localcdap.transactions.names import ADMIN
 
 
@@ -119,6 +121,7 @@ class HostServices(DataServices):
             self._open_connectors(worker, settings)
             self._open_metadata(store)
             self._open_openlineage(store, home, settings, undo)
+            self._open_sync(store)
             self.database = DatabaseService(store, home.backups)
             sync_artifacts(self.artifacts)
             self._app_files = AppFiles(home.app_files, self.namespaces)
@@ -182,6 +185,18 @@ class HostServices(DataServices):
             self._resolver, designed, lineage, self.applications, self._authorizer
         )
         self.drafts = DraftService(store, self._topics, self.namespaces)
+
+    def _open_sync(self, store: Store) -> None:
+        """Build what synchronizes namespaces with folders."""
+        kinds = create_kinds(
+            self.applications,
+            self.drafts,
+            self.connections,
+            self.preferences,
+            self.metadata,
+            self.artifacts,
+        )
+        self.sync = SyncService(store, self.namespaces, kinds)
 
     def _open_openlineage(
         self, store: Store, home: Home, settings: Settings, undo: contextlib.ExitStack

@@ -106,7 +106,7 @@ class ConnectionService:
 
         :raises BadRequestError: when the JSON is not a connection.
         """
-        return self.put(namespace, _read(document))
+        return self.put(namespace, read_connection(document))
 
     @requires(of_namespace(), Permission.READ)
     def get(self, namespace: str, name: str) -> Connection:
@@ -214,7 +214,11 @@ def _to_secure_macro(key: str) -> str:
     return f"${{secure({key})}}"
 
 
-def _read(document: Any) -> Connection:
+def read_connection(document: Any) -> Connection:
+    """Return the connection in the decoded JSON that Data Fusion exports, or that its REST API accepts.
+
+    :raises BadRequestError: when the JSON is not a connection.
+    """
     plugin = document.get("plugin") if isinstance(document, dict) else None
     kind = plugin.get("name") if isinstance(plugin, dict) else None
     given = {"connectionType": kind} | document if isinstance(document, dict) else document

@@ -33,6 +33,13 @@ class PreferenceLevel(msgspec.Struct, frozen=True):
     """``type/name``, such as ``workflows/DataPipelineWorkflow``."""
 
 
+class LevelPreferences(msgspec.Struct):
+    """The preferences of one level."""
+
+    level: PreferenceLevel
+    preferences: dict[str, str]
+
+
 def _find_entity(_service: object, given: Mapping[str, Any]) -> Sequence[MetadataEntity]:
     level: PreferenceLevel = given["level"]
     if level.namespace is None:
@@ -63,6 +70,27 @@ class PreferenceService:
         self._check(level)
         with self._store.snapshot() as tx:
             return _read(tx, level)
+
+    @requires(of_namespace(), Permission.READ)
+    def list_levels(self, namespace: str) -> list[LevelPreferences]:
+        """Return the preferences of a namespace and of what is in it, the levels that have any.
+
+        :raises NotFoundError: when there is no such namespace.
+        """
+        self._namespaces.require(namespace)
+        rows = self._store.read(
+            "SELECT application, program, preferences FROM preferences WHERE namespace = ? "
+            "ORDER BY application, program",
+            (namespace,),
+        )
+        found = [
+            LevelPreferences(
+                PreferenceLevel(namespace, application or None, program or None),
+                decode_json(text, type=dict[str, str]),
+            )
+            for application, program, text in rows
+        ]
+        return [each for each in found if each.preferences]
 
     @requires(_OF_ENTITY, Permission.READ)
     def resolve(self, level: PreferenceLevel) -> dict[str, str]:

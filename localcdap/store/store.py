@@ -176,6 +176,8 @@ class Store:
         self._commit_observers: list[Callable[[Transaction], None]] = []
         self._writing = threading.Lock()
         self._writer: int | None = None
+        self._united: Transaction | None = None
+        """The transaction that the writing thread's transactions are part of."""
         try:
             with self._translate():
                 migrate(
@@ -235,9 +237,30 @@ class Store:
         :raises StoreError: inside another transaction of this thread; pass that transaction on instead.
         """
         around = within or contextlib.nullcontext()
+        united = self._get_united()
+        if united is not None:
+            with around, _note_error(united):
+                yield united
+            return
         with self.hold_writers(), around, self._block("BEGIN TRANSACTION") as transaction:
             yield transaction
         _run_actions(transaction._afterwards, "commit")
+
+    @contextlib.contextmanager
+    def unite(self) -> Iterator[Transaction]:
+        """Make all transactions that this thread opens in the block one: they commit together, or not at all.
+
+        An error in one of them rolls all back, also when it was caught. What the thread reads in the block
+        includes what it has written there. Those of :meth:`concurrent_transaction` stay apart.
+
+        :raises StoreError: inside a transaction of this thread.
+        """
+        with self.transaction() as transaction:
+            self._united = transaction
+            try:
+                yield transaction
+            finally:
+                self._united = None
 
     @contextlib.contextmanager
     def concurrent_transaction(self) -> Iterator[Transaction]:
@@ -256,12 +279,21 @@ class Store:
 
         It neither waits for a writer nor blocks one.
         """
+        united = self._get_united()
+        if united is not None:
+            yield united
+            return
         with self._block("BEGIN TRANSACTION READ ONLY") as transaction:
             transaction.has_only_read = True
             yield transaction
 
     def read(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one query and return its rows. It sees committed data only, also while this thread writes."""
+        """Run one query and return its rows. It sees committed data only, also while this thread writes,
+        unless the transactions of the thread are united.
+        """
+        united = self._get_united()
+        if united is not None:
+            return united.execute(sql, params)
         with self._cursor() as cursor:
             return Transaction(cursor, self._translate, self._statements).execute(sql, params)
 
@@ -327,6 +359,9 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _get_united(self) -> Transaction | None:
+        return self._united if self._writer == threading.get_ident() else None
 
     @contextlib.contextmanager
     def _block(self, begin: str) -> Iterator[Transaction]:
@@ -407,6 +442,16 @@ class Store:
         self._root = open_after_checkpoint(self.path)
         self._commits = CommitLog(self.path, self._invalidate)
         self._invalid = False
+
+
+@contextlib.contextmanager
+def _note_error(united: Transaction) -> Iterator[None]:
+    """Let an error in one of several united transactions roll all back."""
+    try:
+        yield
+    except LocalcdapError as error:
+        united.failure = united.failure or error
+        raise
 
 
 def _require_success(transaction: Transaction) -> None:

@@ -43,8 +43,9 @@ CHECKED = {
         "connections.delete connections.load connections.put dataset-modules.add "
         "dataset-modules.delete dataset-modules.delete_all messaging.create_topic "
         "messaging.delete_topic recordings.remove_recording recordings.set_recording runs.prune "
-        "secure-keys.delete secure-keys.put templates.delete templates.save"
+        "secure-keys.delete secure-keys.put sync.forget sync.record templates.delete templates.save"
     ),
+    "ADMIN on namespace {order.namespace}": "sync.apply",
     "ADMIN on namespace {name}": "namespaces.create namespaces.delete namespaces.update",
     "EXECUTE on application of the request, or for a file its namespace": "runs.start",
     "EXECUTE on application of {address}": "apps.call_at",
@@ -71,9 +72,10 @@ CHECKED = {
         "connections.find connections.get connections.get_properties connectors.browse "
         "connectors.sample connectors.specify messaging.fetch metadata.export "
         "openlineage.list_job_events openlineage.list_run_events preferences.find_origins "
-        "preferences.resolve_for_pipeline runs.list_by_pipeline runs.list_page "
-        "secure-keys.get"
+        "preferences.list_levels preferences.resolve_for_pipeline runs.list_by_pipeline runs.list_page "
+        "secure-keys.get sync.list_synchronized"
     ),
+    "READ on namespace {request.namespace}": "sync.plan",
     "WRITE on namespace {namespace}": (
         "client-documents.delete client-documents.put drafts.delete drafts.restore drafts.save "
         "messaging.publish"
@@ -138,6 +140,9 @@ CHECKED = {
 """Methods by what they require."""
 INTERNAL = {
     "applications.list_specs_with",
+    "applications.prepare",
+    "applications.read_latest",
+    "applications.store_prepared",
     "artifacts.get_path_namespace",
     "cases.are_active",
     "cases.close",

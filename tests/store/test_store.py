@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -342,3 +343,46 @@ def test_duckdb_is_not_loaded_before_it_is_needed():
     )
 
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+
+
+def test_united_transactions_commit_together(store: Store) -> None:
+    with store.transaction() as tx:
+        tx.execute("CREATE TABLE united (x INTEGER)")
+    done: list[str] = []
+
+    with store.unite():
+        for number in (1, 2):
+            with store.transaction() as tx:
+                tx.execute("INSERT INTO united VALUES (?)", (number,))
+                tx.on_commit(lambda: done.append("committed"))
+        assert store.read("SELECT count(*) FROM united") == [(2,)]
+        with store.snapshot() as tx:
+            assert tx.execute("SELECT count(*) FROM united") == [(2,)]
+        assert done == []
+        with ThreadPoolExecutor(1) as other:  # another thread sees nothing of it
+            assert other.submit(store.read, "SELECT count(*) FROM united").result() == [(0,)]
+
+    assert done == ["committed"] * 2
+    assert store.read("SELECT count(*) FROM united") == [(2,)]
+
+
+def test_an_error_in_one_of_united_transactions_rolls_all_back_also_when_it_is_caught(
+    store: Store,
+) -> None:
+    with store.transaction() as tx:
+        tx.execute("CREATE TABLE united (x INTEGER)")
+
+    def write() -> None:
+        with store.unite():
+            with store.transaction() as tx:
+                tx.execute("INSERT INTO united VALUES (1)")
+            with contextlib.suppress(ConflictError), store.transaction():
+                raise ConflictError("no")
+
+    with pytest.raises(StoreError, match="rolled back"):
+        write()
+
+    assert store.read("SELECT count(*) FROM united") == [(0,)]
+    with store.transaction() as tx:  # later transactions are separate again
+        tx.execute("INSERT INTO united VALUES (2)")
+    assert store.read("SELECT count(*) FROM united") == [(1,)]

@@ -133,6 +133,15 @@ def read_document_text(tx: Transaction, application: Application) -> str:
     return text
 
 
+def list_document_texts(tx: Transaction, namespace: str) -> dict[str, str]:
+    """Return the texts of the documents of the latest versions, by application."""
+    rows = tx.execute(
+        f"SELECT a.name, arg_max(a.document, a.number) {_OF_ALL} GROUP BY a.name ORDER BY a.name",
+        (namespace,),
+    )
+    return dict(rows)
+
+
 def read_spec(tx: Transaction, application: Application) -> PipelineSpec | None:
     """Return the specification of a version; None for one that was deployed before they were kept."""
     rows = tx.execute(

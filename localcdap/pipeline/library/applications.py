@@ -107,6 +107,15 @@ class ApplicationService:
             changed during the call and cannot follow any more.
         :raises NotFoundError: when there is no such namespace.
         """
+        return self.store_prepared(self.prepare(request))
+
+    def prepare(self, request: DeployRequest) -> PreparedDeployment:
+        """Validate a pipeline as :meth:`deploy` does, and store nothing.
+
+        :raises DocumentError: as for :meth:`deploy`.
+        :raises BadRequestError: as for :meth:`deploy`.
+        :raises NotFoundError: when there is no such namespace.
+        """
         require_text(request.change or "")
         environment = self._resolver.environments.create(request.namespace)
         given = document = read_document(request.document, request.file)
@@ -131,12 +140,22 @@ class ApplicationService:
         )
         plan = self._datasets.plan(request.namespace, resolved.datasets, name)
         answer.errors = [*answer.errors, *plan.failures]
-        if resolved.spec is not None and not answer.errors:
-            record_lineage, warnings = self._trace_lineage(resolved, request.namespace)
-            answer.warnings = [*answer.warnings, *warnings]
-            deployed = _DeployedPipeline(given, text, resolved.spec, resolved.datasets)
+        if resolved.spec is None or answer.errors:
+            return PreparedDeployment(request, answer, None)
+        record_lineage, warnings = self._trace_lineage(resolved, request.namespace)
+        answer.warnings = [*answer.warnings, *warnings]
+        deployed = _DeployedPipeline(given, text, resolved.spec, resolved.datasets, record_lineage)
+        return PreparedDeployment(request, answer, deployed)
+
+    def store_prepared(self, prepared: PreparedDeployment) -> Deployment:
+        """Store a pipeline that :meth:`prepare` has found valid; return the answer of :meth:`deploy`.
+
+        :raises ConflictError: as for :meth:`deploy`.
+        """
+        answer = prepared.answer
+        if prepared.pipeline is not None:
             answer.application, answer.datasets = self._store_version(
-                request, name, deployed, record_lineage
+                prepared.request, answer.name, prepared.pipeline
             )
         return answer
 
@@ -252,11 +271,20 @@ class ApplicationService:
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
             application = records.find(tx, namespace, name, version)
-            document = read_document(records.read_document_text(tx, application))
-        if document.name != application.name:
-            document = read_document(rename_pipeline(document, application.name))
+            text = records.read_document_text(tx, application)
+        document = _read_stored(application.name, text)
         text = encode_document(upgrade_document(document)) if upgrade else document.to_json()
         return format_json(text)
+
+    def read_latest(self, namespace: str) -> dict[str, PipelineDocument]:
+        """Return the documents of the latest versions as :meth:`export` does, by application.
+
+        :raises NotFoundError: when there is no such namespace.
+        """
+        self._namespaces.require(namespace)
+        with self._store.snapshot() as tx:
+            texts = records.list_document_texts(tx, namespace)
+        return {name: _read_stored(name, text) for name, text in texts.items()}
 
     @requires(of_application(), Permission.ADMIN)
     def delete(self, namespace: str, name: str) -> Application:
@@ -306,7 +334,6 @@ class ApplicationService:
         request: DeployRequest,
         name: str,
         pipeline: _DeployedPipeline,
-        record_lineage: RecordLineage,
     ) -> tuple[Application, list[DatasetChange]]:
         namespace, document = request.namespace, pipeline.document
         with self._store.transaction() as tx:
@@ -327,7 +354,7 @@ class ApplicationService:
             owner = _read_principal(document)
             changes = self._datasets.apply(tx, namespace, pipeline.datasets, name, owner)
             records.add(tx, application, pipeline.text, pipeline.spec)
-            record_lineage(tx, name)
+            pipeline.record_lineage(tx, name)
             for entity in list_entities(application):
                 kind = EntityUpdated if before else EntityCreated
                 self._topics.publish_entity_event(tx, kind, entity)
@@ -341,6 +368,25 @@ class _DeployedPipeline(NamedTuple):
     text: str
     spec: PipelineSpec
     datasets: list[StageDataset]
+    record_lineage: RecordLineage
+
+
+class PreparedDeployment(NamedTuple):
+    """A validated pipeline that was not stored yet."""
+
+    request: DeployRequest
+    answer: Deployment
+    """Its errors are complete."""
+    pipeline: _DeployedPipeline | None
+    """None when it has errors."""
+
+
+def _read_stored(name: str, text: str) -> PipelineDocument:
+    """Return a deployed document, with the name of its application."""
+    document = read_document(text)
+    if document.name != name:
+        document = read_document(rename_pipeline(document, name))
+    return document
 
 
 def _refuse_active(name: str, active: Sequence[str]) -> None:

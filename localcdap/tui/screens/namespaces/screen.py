@@ -23,12 +23,14 @@ from localcdap.namespaces.model import (
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.dialogs.path_completion import expand_path
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screens.namespaces.connections import ConnectionsPanel
 from localcdap.tui.screens.namespaces.contents import ContentCounts, format_contents, read_contents
 from localcdap.tui.screens.namespaces.preferences import PreferencesPanel
 from localcdap.tui.screens.namespaces.secure_keys import SecureKeysPanel
+from localcdap.tui.screens.namespaces.sync_dialog import SyncDialog
 
 
 class NamespaceList(FilteredList):
@@ -38,6 +40,7 @@ class NamespaceList(FilteredList):
         Binding("a", "screen.create", "new namespace", id="namespaces.create"),
         Binding("n", "screen.describe", "edit description", id="namespaces.describe", show=False),
         Binding("d,delete", "screen.delete", "delete", id="namespaces.delete"),
+        Binding("f", "screen.sync", "sync a folder", id="namespaces.sync"),
     ]
 
 
@@ -145,7 +148,7 @@ class NamespacesScreen(AreaScreen):
 
     def explain_disabled(self, action: str) -> str | None:
         name = self.query_one("#namespaces", FilteredList).key
-        if action in ("delete", "describe") and name is None:
+        if action in ("delete", "describe", "sync") and name is None:
             return "no namespace is highlighted"
         if action == "delete" and name in RESERVED:
             return f"{name} cannot be deleted"
@@ -192,6 +195,24 @@ class NamespacesScreen(AreaScreen):
                 lambda cdap: cdap.namespaces.update(namespace.name, text),
                 on_result=lambda _: self.reload(),
             )
+
+    @work
+    async def action_sync(self) -> None:
+        name = self.query_one("#namespaces", FilteredList).key
+        if name is None:
+            return
+        known = await self.call_and_wait(lambda cdap: cdap.sync.list_synchronized(name))
+        folder = await self.studio.ask(
+            f"Folder to synchronize with namespace {name}",
+            known[0] if known else "",
+            detail="Its JSON files are made for Git; it is made if it is not there.",
+            verb="Compare",
+            check=lambda typed: None if typed.strip() else "Enter the path of a folder.",
+            suggestions=known,
+        )
+        if folder is not None:
+            await self.app.push_screen_wait(SyncDialog(name, expand_path(folder)))
+            self.reload()
 
     def action_delete(self) -> None:
         name = self.query_one("#namespaces", FilteredList).key

@@ -1,0 +1,1 @@
+"""Tests of the synchronization of namespaces with folders."""
