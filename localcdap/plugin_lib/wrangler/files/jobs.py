@@ -19,8 +19,8 @@ from localcdap.api.errors import BadRequestError
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import Expectation
 from localcdap.plugin_lib.wrangler.files.formats import (
-    FileFormat,
     FileInput,
+    describe_format,
     detect_format,
     find_first_directive,
     find_output_format,
@@ -133,7 +133,7 @@ class FileJob:
         format = detect_format(task.input, find_first_directive(recipe))
         _check_names(task)
         self._reader = RowReader(task.input, format)
-        self.progress = FileProgress(format=_describe_format(format))
+        self.progress = FileProgress(format=describe_format(format))
         columns = to_columns(self._reader.schema, tables.find_shape)
         found = propagate(recipe.steps, columns)
         if found.errors:
@@ -445,15 +445,6 @@ def _check_names(task: FileTask) -> None:
 def _list_user_directives(recipe: BuiltRecipe) -> list[str]:
     shipped = load_shipped_directives()
     return list(dict.fromkeys(step.name for step in recipe.steps if step.name not in shipped))
-
-
-def _describe_format(format: FileFormat) -> str:
-    name = format.format
-    if name not in ("csv", "tsv"):
-        return name
-    names = "names in the first line" if format.header else "no line of names"
-    delimiter = "" if name == "tsv" else f" with '{format.delimiter}'"
-    return f"{name}{delimiter}, {names}"
 
 
 _JOBS: Final[dict[str, FileJob]] = {}
