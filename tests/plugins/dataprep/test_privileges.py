@@ -48,6 +48,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DataPrepClient]
             instance.cdap.table_statements.carry_out(batch)
             plugin = {"name": "Tables", "properties": {}}
             instance.cdap.connections.load("default", {"name": "tables", "plugin": plugin})
+            instance.cdap.namespaces.create("private")
         yield DataPrepClient(instance, "default")
 
 
@@ -97,7 +98,6 @@ def test_a_writer_owns_what_is_made(client: DataPrepClient) -> None:
 def test_only_readable_tables_are_shown_and_sampled(client: DataPrepClient) -> None:
     cdap = client.instance.cdap
     with act_as(ROOT):
-        cdap.namespaces.create("private")
         statements = [f"CREATE TABLE {name} AS SELECT 1 AS n" for name in ("open", "shut")]
         batch = StatementBatch("private", statements, ["open", "shut"])
         cdap.table_statements.carry_out(batch)
