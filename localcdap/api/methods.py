@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -20,6 +20,7 @@ from localcdap.api.config import NamedPlugins
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import decode_schema, encode_schema
+from localcdap.api.tables import TableFile
 from localcdap.decoders import convert
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -42,6 +43,13 @@ class MethodContext(Protocol):
         """Return the rows that a structured table has for the namespace of the call.
 
         :raises NotFoundError: when the method does not declare the table.
+        """
+
+    def open_tables(self, names: Iterable[str]) -> list[TableFile]:
+        """Return tables and datasets of the namespace of the call as files, which the caller may read.
+
+        The method begins again once the files are written, so that it asks before it changes anything. They
+        are deleted when it has returned.
         """
 
 
@@ -181,6 +189,10 @@ class _NoPlugins:
 
     def list_rows(self, table: str) -> list[dict[str, Any]]:
         raise NotFoundError(f"The method has no rows of table '{table}'.")
+
+    def open_tables(self, names: Iterable[str]) -> list[TableFile]:
+        reason = "the method is called outside of a namespace"
+        return [TableFile(name, problem=reason) for name in names]
 
 
 def find_plugin_methods(cls: type) -> dict[str, CallableMethod]:

@@ -126,6 +126,20 @@ class TableShape(msgspec.Struct):
         return sorted(self.schema.field_names) == [KEY, VALUE] and self.lookup_key == KEY
 
 
+class TableFile(msgspec.Struct):
+    """The rows of a table or dataset of a namespace in a file, for lookups outside of a run."""
+
+    name: str
+    schema: Schema | None = None
+    """None when the table cannot be read."""
+    key: str | None = None
+    """The key column, as in :class:`TableShape`."""
+    path: str = ""
+    """A Parquet file with the rows."""
+    problem: str = ""
+    """Why there are no rows, as a clause."""
+
+
 def keep_table(found: TableShape | None) -> TableShape | None:
     """Return the columns of a table or view; None for a dataset without a table."""
     return None if found is None or not found.has_table else found

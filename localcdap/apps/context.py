@@ -194,7 +194,9 @@ class AppPlugin:
         artifact = self._ref.artifact
         selector = ArtifactSelector(artifact.scope, artifact.name, artifact.version)
         plugin = MethodPlugin(self._ref.type, self._ref.name, selector, self._properties)
-        return self._platform.call_method(MethodCall(plugin, method, request, self._namespace))
+        return self._platform.call_method(
+            MethodCall(plugin, method, request, self._namespace), get_current_user() or ""
+        )
 
     def transform(self, records: Sequence[Mapping[str, Any]], schema: Schema) -> TransformedRecords:
         try:

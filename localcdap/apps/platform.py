@@ -35,7 +35,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.environment import SecretsOf
 from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.macros.parser import MacroOptions, MacroParser, create_call, create_lookup
-from localcdap.pipeline.methods import MethodCall, MethodService
+from localcdap.pipeline.methods import MethodCall, MethodCaller
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, TransformResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
@@ -64,7 +64,7 @@ class AppPlatform:
         secrets: SecretsOf,
         messaging: MessagingService,
         plugins: PluginCaller,
-        methods: MethodService,
+        methods: MethodCaller,
         files: AppFiles,
         metadata: AppMetadata,
         data: AppData,
@@ -158,9 +158,12 @@ class AppPlatform:
         found = self._artifacts.find_dataset_type(namespace, name)
         return None if found is None else found.plugin
 
-    def call_method(self, call: MethodCall) -> Any:
-        """See :meth:`localcdap.pipeline.methods.MethodService.call`."""
-        return self._methods.call(call).answer
+    def call_method(self, call: MethodCall, user: str) -> Any:
+        """Call a method of a plugin; the tables that it looks into are those that a user may read.
+
+        :param user: who calls the application; "" for localcdap itself.
+        """
+        return self._methods.call(call, Principal(user) if user else None).answer
 
     def configure(self, request: ConfigureRequest) -> ConfigureResult:
         """See :meth:`localcdap.sandbox.supervisor.PluginWorker.configure`."""

@@ -21,6 +21,7 @@ from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.connectors.instance_rows import InstanceRows
 from localcdap.connectors.service import ConnectorService
 from localcdap.datasets.listeners import DeletedNamespaceCleanup, create_structured_rows_resource
+from localcdap.datasets.table_files import open_tables
 from localcdap.datasets.transactions import TransactionService
 from localcdap.engine.local.server import EngineServer
 from localcdap.home import Home
@@ -163,7 +164,9 @@ class HostServices(DataServices):
         self.studio = StudioService(self._resolver, self._designed.check, self._planner)
         self.editing = EditingService(environments, worker, self._planner)
         self._environments = environments
-        self.methods = MethodService(environments, worker, self._rows.fetch)
+        self.methods = MethodService(
+            environments, worker, self._rows.fetch, partial(open_tables, self.tables, self.sql)
+        )
         self.paths = PathService(environments)
 
     def _refresh_sessions(self) -> None:
@@ -260,7 +263,7 @@ class HostServices(DataServices):
             self._get_secrets,
             self.messaging,
             worker,
-            self.methods,
+            self.methods.caller,
             self._app_files,
             AppMetadata(store, self._topics, self.metadata),
             AppData(store, structured.admin),

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
 from localcdap.api.failures import ArtifactId
-from localcdap.api.security import Permission
+from localcdap.api.security import Permission, Principal
+from localcdap.api.tables import TableFile
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.evaluation import evaluate
 from localcdap.sandbox.plugin_methods import MethodAnswer, MethodRequest, call_method
 from localcdap.security.access import of_namespace, requires
+from localcdap.security.principals import act_as
 
 FetchRows: TypeAlias = Callable[[str, str], list[dict[str, Any]]]
+OpenTables: TypeAlias = Callable[
+    [str, Sequence[str]], contextlib.AbstractContextManager[list[TableFile]]
+]
+"""Writes tables of a namespace into files, which are deleted at the end of the context."""
 
 
 class Worker(Protocol):
@@ -71,32 +78,31 @@ class MethodResult(msgspec.Struct):
     """The artifact of the plugin that answered."""
 
 
-class MethodService:
-    """Calls methods of plugins. Threads may share it.
+class MethodCaller:
+    """Calls methods of plugins for callers of this process.
 
     :param worker: runs the code of plugins.
     :param fetch_rows: returns the rows that a table of an application has for a namespace; None: there are
         no such tables.
+    :param open_tables: gives the tables for lookups; None: there are none.
     """
 
     def __init__(
         self,
         environments: EnvironmentFactory,
         worker: Worker,
-        fetch_rows: FetchRows | None = None,
+        fetch_rows: FetchRows | None,
+        open_tables: OpenTables | None,
     ) -> None:
         self._environments = environments
         self._worker = worker
         self._fetch_rows = fetch_rows
+        self._open_tables = open_tables
 
-    @requires(of_namespace("call.namespace"), Permission.EXECUTE)
-    def call(self, call: MethodCall) -> MethodResult:
-        """Call a method of a plugin.
+    def call(self, call: MethodCall, reader: Principal | None = None) -> MethodResult:
+        """Call a method, see :meth:`MethodService.call`.
 
-        :raises NotFoundError: when there is no such namespace, plugin or method; the message lists the
-            methods that there are.
-        :raises BadRequestError: when the request or a property is invalid; names the field.
-        :raises PluginError: when the method raised, hung, crashed or took too much memory.
+        :param reader: for whom tables are read; None for who acts in this thread.
         """
         environment = self._environments.create(call.namespace)
         use = call.plugin
@@ -115,7 +121,44 @@ class MethodService:
         who = f"Method '{call.method}' of plugin '{use.name}'"
         session = f"{call.namespace}/{call.session}" if call.session else ""
         done = self._worker.do(call_method, request, plugin, who, session)
+        while done.wanted_tables:
+            with act_as(reader), self._write_tables(call.namespace, done.wanted_tables) as files:
+                request = msgspec.structs.replace(request, files=files)
+                done = self._worker.do(call_method, request, plugin, who, session)
         return MethodResult(done.answer, plugin.artifact)
+
+    def _write_tables(
+        self, namespace: str, names: Sequence[str]
+    ) -> contextlib.AbstractContextManager[list[TableFile]]:
+        if self._open_tables is None:
+            missing = [TableFile(name, problem=f"there is no table '{name}'") for name in names]
+            return contextlib.nullcontext(missing)
+        return self._open_tables(namespace, names)
+
+
+class MethodService:
+    """Calls methods of plugins. Threads may share it. The parameters are those of :class:`MethodCaller`."""
+
+    def __init__(
+        self,
+        environments: EnvironmentFactory,
+        worker: Worker,
+        fetch_rows: FetchRows | None = None,
+        open_tables: OpenTables | None = None,
+    ) -> None:
+        self._worker = worker
+        self.caller = MethodCaller(environments, worker, fetch_rows, open_tables)
+
+    @requires(of_namespace("call.namespace"), Permission.EXECUTE)
+    def call(self, call: MethodCall) -> MethodResult:
+        """Call a method of a plugin.
+
+        :raises NotFoundError: when there is no such namespace, plugin or method; the message lists the
+            methods that there are.
+        :raises BadRequestError: when the request or a property is invalid; names the field.
+        :raises PluginError: when the method raised, hung, crashed or took too much memory.
+        """
+        return self.caller.call(call)
 
     @requires(of_namespace("namespace"), Permission.EXECUTE)
     def end_session(self, session: str, namespace: str = "default") -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.methods import CallableMethod, find_plugin_methods
 from localcdap.api.plugin import Plugin
+from localcdap.api.tables import TableFile
 from localcdap.artifacts.loading import UsedPlugins, load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.tracebacks import to_plugin_error
@@ -31,6 +32,8 @@ class MethodRequest(msgspec.Struct):
     """Decoded JSON."""
     rows: dict[str, list[dict[str, Any]]] = {}
     """The rows of the tables that the method declares."""
+    files: list[TableFile] = []
+    """The tables that an answer has asked for."""
 
 
 class MethodAnswer(msgspec.Struct):
@@ -38,6 +41,16 @@ class MethodAnswer(msgspec.Struct):
 
     answer: Any
     """Decoded JSON."""
+    wanted_tables: list[str] = []
+    """The tables without which there is no answer: the call is to be repeated with their files."""
+
+
+class _TablesWantedError(BaseException):
+    """Leaves a method that needs files of tables; not an Exception, which the method might catch."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(names)
+        self.names = names
 
 
 def call_method(request: MethodRequest) -> MethodAnswer:
@@ -54,9 +67,11 @@ def call_method(request: MethodRequest) -> MethodAnswer:
     try:
         method = _find_method(cls, ref, name)
         plugin = _make_plugin(cls, request)
-        answer = method.call(plugin, request.request, _GivenContext(ref, request.rows))
+        answer = method.call(plugin, request.request, _GivenContext(request))
         # Encoding turns the plugin's objects into plain values.
         return MethodAnswer(decode_json(msgspec.json.encode(answer)))
+    except _TablesWantedError as wanted:
+        return MethodAnswer(None, wanted.names)
     except (MemoryError, NotFoundError, BadRequestError):
         raise
     except (Exception, SystemExit) as error:
@@ -64,11 +79,12 @@ def call_method(request: MethodRequest) -> MethodAnswer:
 
 
 class _GivenContext:
-    """The :class:`localcdap.api.methods.MethodContext` with the plugins that a reference brings, and rows."""
+    """The :class:`localcdap.api.methods.MethodContext` with what a request brings."""
 
-    def __init__(self, plugin: PluginRef, rows: Mapping[str, list[dict[str, Any]]]) -> None:
-        self._used = UsedPlugins(plugin.uses)
-        self._rows = rows
+    def __init__(self, request: MethodRequest) -> None:
+        self._used = UsedPlugins(request.plugin.uses)
+        self._rows = request.rows
+        self._files = {each.name: each for each in request.files}
 
     def find_plugin(self, type: str, name: str) -> type[Plugin] | None:
         return self._used(type, name)
@@ -80,6 +96,12 @@ class _GivenContext:
         if table not in self._rows:
             raise NotFoundError(f"The method does not declare the table '{table}'.")
         return self._rows[table]
+
+    def open_tables(self, names: Iterable[str]) -> list[TableFile]:
+        wanted = list(dict.fromkeys(names))
+        if not self._files.keys() >= set(wanted):
+            raise _TablesWantedError([*dict.fromkeys([*self._files, *wanted])])
+        return [self._files[name] for name in wanted]
 
 
 def _find_method(cls: type[Plugin], ref: PluginRef, name: str) -> CallableMethod:

@@ -58,7 +58,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.pipeline.methods import MethodService
+from localcdap.pipeline.methods import MethodCaller
 from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.sandbox.connector_calls import GivenRows, WantedRows
 from localcdap.sandbox.plugin_calls import (
@@ -144,7 +144,7 @@ class AppTester:
                 self._get_secrets,
                 self.messaging,
                 InProcessRunner(),
-                MethodService(environments, InProcessRunner()),
+                MethodCaller(environments, InProcessRunner(), None, None),
                 AppFiles(folder / "files", self.namespaces),
                 AppMetadata(store, topics, self.metadata),
                 AppData(store, tables.admin),

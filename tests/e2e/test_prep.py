@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from localcdap.cli.main import run
+from localcdap.engine.messages.host import StatementBatch
+from localcdap.testing.instance import TemporaryInstance
 
 CONTENT = "Customer ID;Name;City\n1; ada ;Köln\n2;bob;\nx;eve;Bonn\n"
 RECIPE = "trim :Name\nset-type :Customer_ID int\nfill-null-or-empty :City 'none'\n"
@@ -175,3 +177,22 @@ def test_a_recipe_becomes_a_program(shell: Shell, capsys: pytest.CaptureFixture[
     assert (code, output) == (2, "")
     assert "line 2: 'stemming :Name' has no equal in Spark: there is no Spark form of it." in errors
     assert "line 3: 'titlecase :City'" in errors
+
+
+def test_a_recipe_looks_up_rows_of_a_table(shell: Shell) -> None:
+    with TemporaryInstance(shell.folder / "home") as instance:
+        statements = [
+            "CREATE TABLE towns (key VARCHAR, since INTEGER)",
+            "INSERT INTO towns VALUES ('Bonn', 11), ('Köln', -38)",
+        ]
+        batch = StatementBatch("default", statements, ["towns"])
+        instance.cdap.table_statements.carry_out(batch)
+    shell.recipe.write_text("keep :Name,:City\ntable-lookup :City 'towns'\n")
+    code, output, errors = shell.apply(str(shell.recipe), str(shell.input), "--skip-failures")
+    assert (code, output) == (0, "Name,City,City_since\n ada ,Köln,-38\neve,Bonn,11\n"), errors
+    assert "1 failed" in errors, "a null cannot be a key"
+
+    shell.recipe.write_text("table-lookup :City 'nowhere'\n")
+    code, output, errors = shell.apply(str(shell.recipe), str(shell.input))
+    assert (code, output) == (2, "")
+    assert "there is no table 'nowhere'; available: towns" in errors

@@ -18,6 +18,7 @@ from localcdap.api.schema import Schema
 from localcdap.engine.messages.flow import SINKS, Flow, Stage, Stream
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
+from localcdap.engine.plan.record_counter import count_rows
 from localcdap.engine.plan.rule_columns import add_rule_column
 from localcdap.engine.plan.spark_types import quote_column, spark_type
 from localcdap.engine.spark_internals import create_observation
@@ -54,10 +55,12 @@ class _CheckedStage:
 
     stage: Stage
     observation: Any
-    uniqueness: DataFrame | None = None
-    """The numbers of violations of the rules of uniqueness as one row, to be computed."""
+    unique_rules: list[tuple[int, Unique]] = dataclasses.field(default_factory=list)
+    """The rules of uniqueness that an aggregate of the records counts, with their index."""
+    frame: DataFrame | None = None
+    """The records, if there are such rules."""
     found: dict[int, int] = dataclasses.field(default_factory=dict)
-    """The violations that :attr:`uniqueness` has, by the index of the rule."""
+    """The violations of :attr:`unique_rules`, by the index of the rule."""
 
 
 class ExpectationPlan:
@@ -113,7 +116,7 @@ class ExpectationPlan:
                 later.append((index, rule))
             elif rule.is_of_values or removes:
                 frame, violates = self._add_rule(stage, schema, frame, index, rule)
-                counts.append(f.count_if(violates).alias(str(index)))
+                counts.append(count_rows(violates).alias(str(index)))
                 if removes:
                     removing.append((index, violates))
         if removing:
@@ -127,7 +130,8 @@ class ExpectationPlan:
         if later or (removing and wants_errors):
             frame = self._persist(frame)
         if later:
-            checked.uniqueness = frame.agg(*(_count_repeated(i, rule) for i, rule in later))
+            checked.unique_rules = later
+            checked.frame = frame
         if removing and wants_errors:
             self._violating[stage.name] = self._to_error_records(stage, schema, frame)
         if removing:
@@ -137,10 +141,9 @@ class ExpectationPlan:
     def compute_uniqueness(self) -> None:
         """Count what only an aggregate can, before the sinks are written; the records are kept for these."""
         for checked in self._checked:
-            if checked.uniqueness is not None:
+            if checked.frame is not None:
                 with stage_scope(checked.stage.name):
-                    row = checked.uniqueness.toArrow().to_pylist()[0]
-                checked.found = {int(name): number or 0 for name, number in row.items()}
+                    checked.found = _count_all_repeated(checked.frame, checked.unique_rules)
 
     def get_results(self) -> list[RuleResult]:
         """Return the results of all rules in the order of the pipeline; waits for the observations."""
@@ -262,13 +265,35 @@ def _number_first(removing: list[tuple[int, Column]]) -> Column:
     return number
 
 
-def _count_repeated(index: int, rule: Unique) -> Column:
-    """Return how many records have the values of another one in some columns; of equal ones all but one."""
+def _count_all_repeated(frame: DataFrame, rules: list[tuple[int, Unique]]) -> dict[int, int]:
+    """Return how many records violate each rule of uniqueness, by the index of the rule.
+
+    Where all hashes of the values differ, the values do. Only if some are equal, the values are compared,
+    which takes longer.
+    """
+    found: dict[int, int] = {}
+    for hashed in (True, False):
+        if rules:
+            columns = [_count_repeated(index, rule, hashed=hashed) for index, rule in rules]
+            (row,) = frame.agg(*columns).toArrow().to_pylist()
+            found |= {int(name): number or 0 for name, number in row.items()}
+            rules = [(index, rule) for index, rule in rules if found[index]]
+    return found
+
+
+def _count_repeated(index: int, rule: Unique, *, hashed: bool) -> Column:
+    """Return how many records have the values of another one in some columns; of equal ones all but one.
+
+    :param hashed: whether only the hashes of the values are compared.
+    """
     from pyspark.sql import functions as f
 
     columns = [f.col(quote_column(name)) for name in rule.columns]
     is_compared = reduce(lambda one, other: one & other, (c.isNotNull() for c in columns))
-    return (f.count_if(is_compared) - f.count_distinct(*columns)).alias(str(index))
+    if hashed:
+        key = f.when(is_compared, f.xxhash64(*columns))
+        return (f.count(key) - f.count_distinct(key)).alias(str(index))
+    return (count_rows(is_compared) - f.count_distinct(*columns)).alias(str(index))
 
 
 def _get_type(schema: Schema, name: str) -> Schema:

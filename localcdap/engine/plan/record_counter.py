@@ -58,10 +58,8 @@ class RecordCounter:
 
     def observe_errors(self, df: DataFrame, stage: str, is_error: Column) -> DataFrame:
         """Count the rows of a DataFrame that are error records of a stage."""
-        from pyspark.sql import functions as f
-
         observation = self._add_observation([CountKey(stage, "error")])
-        counted: DataFrame = df.observe(observation, f.count_if(is_error).alias("0"))
+        counted: DataFrame = df.observe(observation, count_rows(is_error).alias("0"))
         return counted
 
     def observe_pass(self, df: DataFrame, keys: list[CountKey]) -> DataFrame:
@@ -136,6 +134,17 @@ class RecordCounter:
             stream = self._same_as[stream]
         what = FED if stream in self._counted_in_pass else _count_name(stream)
         return counted.get(CountKey(stream.stage, what, stream.port), 0)
+
+
+def count_rows(condition: Column) -> Column:
+    """Return the number of rows for which a condition is true, for an observation.
+
+    Spark puts the condition of ``count_if`` into a column of its own, for which an observation copies each
+    row twice.
+    """
+    from pyspark.sql import functions as f
+
+    return f.count(f.when(condition, f.lit(1)))
 
 
 def _count_name(stream: Stream) -> str:

@@ -33,7 +33,7 @@ class PathDialog(DialogScreen[_T]):
         & #files-title { color: $text-muted; padding: 0 1; }
         & #files-input { height: 1; border: none; padding: 0 1; margin-bottom: 1; background: $boost; }
         & #files-list {
-            height: auto; max-height: 100%; border: none; padding: 0; background: transparent;
+            height: auto; max-height: 42vh; border: none; padding: 0; background: transparent;
             & > .option-list--option { padding: 0 1; }
         }
         & #files-help { color: $text-muted; padding: 1 1 0 1; height: auto; }

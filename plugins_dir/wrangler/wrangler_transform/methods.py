@@ -14,7 +14,7 @@ from localcdap.api.config import NamedPlugins
 from localcdap.api.errors import BadRequestError
 from localcdap.api.methods import MethodContext
 from localcdap.api.record_json import decode_json_records, encode_json_record
-from localcdap.api.stage import FindPlugin, SampleContext
+from localcdap.api.stage import SampleContext
 from localcdap.plugin_lib.wrangler.files.formats import (
     FileInput,
     detect_format,
@@ -38,7 +38,11 @@ from localcdap.plugin_lib.wrangler.scripts.export import Language, write_program
 from localcdap.plugin_lib.wrangler.workspaces.examples import CandidateList, Example
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows, execute
 from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList
-from localcdap.plugin_lib.wrangler.workspaces.table_rows import GivenTable
+from localcdap.plugin_lib.wrangler.workspaces.table_rows import (
+    FailingLookup,
+    SampleTables,
+    list_tables,
+)
 from localcdap.plugin_lib.wrangler.workspaces.views import ViewRequest, WorkspaceView
 from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     ClusterView,
@@ -152,8 +156,6 @@ class WorkspaceRequest(msgspec.Struct):
     source: SampleSource | None = None
     """Opens the workspace; None for one that is open."""
     view: ViewRequest = ViewRequest()
-    tables: list[GivenTable] = []
-    """Tables that an answer has asked for."""
 
 
 class ClusterRequest(msgspec.Struct):
@@ -212,7 +214,10 @@ def sample_recipe(
     :raises BadRequestError: for a recipe with errors, or records that do not match their schema.
     """
     records = decode_json_records(request.schema, request.records, "records")
-    sampled = _run_recipe(config, records, request.schema, context.find_plugin)
+    recipe = load_recipe(config.directives or "", config.udd, context.find_plugin)
+    _require_complete(recipe)
+    tables = _open_tables(recipe, context)
+    sampled = _run_recipe(config, recipe, records, request.schema, tables=tables)
     failures = [SampleFailure(index, each.code, each.message) for index, each in sampled.failures]
     rows = [encode_json_record(row) for row in sampled.rows]
     return SampleAnswer(sampled.schema, rows, failures)
@@ -228,7 +233,9 @@ def execute_recipe(request: ExecutionRequest, context: MethodContext) -> Workspa
     recipe = load_recipe(text, names, context.find_plugin)
     _require_complete(recipe)
     records = decode_json_records(request.schema, request.records, "records")
-    return execute(recipe, records, to_columns(request.schema), request.limit)
+    tables = _open_tables(recipe, context)
+    columns = to_columns(request.schema, tables.find_shape)
+    return execute(recipe, records, columns, request.limit, tables.lookups)
 
 
 def apply_to_file(
@@ -246,7 +253,7 @@ def apply_to_file(
         if request.task is not None:
             recipe = _load_for_workspace(config, context)
             _require_complete(recipe)
-            start_job(request.job, request.task, recipe)
+            start_job(request.job, request.task, recipe, _open_tables(recipe, context))
         return continue_job(request.job, request.seconds, has_made_rows=request.has_made_rows)
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
@@ -323,6 +330,21 @@ def match_workspaces(
     return match_columns(request.workspace, recipe, request.other, other)
 
 
+def _open_tables(recipe: BuiltRecipe, context: MethodContext) -> SampleTables:
+    """Return the tables for the lookups of a recipe.
+
+    :raises BadRequestError: when one cannot be read.
+    """
+    tables = SampleTables()
+    tables.open(recipe, context.open_tables)
+    reasons = [each.reason for each in tables.lookups.values() if isinstance(each, FailingLookup)]
+    if reasons:
+        raise BadRequestError(
+            "The recipe cannot look up: " + "; ".join(reasons) + ".", "Correct the recipe."
+        )
+    return tables
+
+
 def _load_for_workspace(config: WranglerConfig, context: MethodContext) -> BuiltRecipe:
     names = dict.fromkeys([*config.udd, *context.list_plugins(DIRECTIVE)])
     return load_recipe(config.directives or "", list(names), context.find_plugin)
@@ -338,8 +360,10 @@ def view_rows(
     recipe = _load_for_workspace(config, context)
     try:
         if request.source is not None:
+            # The method begins again when these have been written, and opening reads the sample.
+            context.open_tables(list_tables(recipe))
             open_workspace(request.workspace, request.source, recipe)
-        return view_workspace(request.workspace, recipe, request.view, request.tables)
+        return view_workspace(request.workspace, recipe, request.view, context.open_tables)
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
 
@@ -352,9 +376,9 @@ def transform_sample(
     :raises BadRequestError: for a recipe with errors.
     :raises StageError: for a record that fails the run.
     """
-    sampled = _run_recipe(
-        config, records, context.input_schema, context.find_plugin, context.output_schema
-    )
+    recipe = load_recipe(config.directives or "", config.udd, context.find_plugin)
+    _require_complete(recipe)
+    sampled = _run_recipe(config, recipe, records, context.input_schema, context.output_schema)
     for row in sampled.rows:
         emit(row)
     mode = config.on_error or FAIL
@@ -368,17 +392,17 @@ def transform_sample(
 
 def _run_recipe(
     config: WranglerConfig,
+    recipe: BuiltRecipe,
     records: Sequence[Record],
     schema: Schema,
-    find: FindPlugin,
     output: Schema | None = None,
+    tables: SampleTables | None = None,
 ) -> RecipeSampleResult:
-    recipe = load_recipe(config.directives or "", config.udd, find)
-    _require_complete(recipe)
+    tables = tables or SampleTables()
     field = config.input_field or ALL_FIELDS
     rows = records if field == ALL_FIELDS else [{field: each.get(field)} for each in records]
-    found = propagate(recipe.steps, to_columns(find_row_schema(field, schema)))
-    return run_sample(found.directives, rows, found.after, {}, output)
+    found = propagate(recipe.steps, to_columns(find_row_schema(field, schema), tables.find_shape))
+    return run_sample(found.directives, rows, found.after, {}, output, tables.lookups)
 
 
 def _require_complete(recipe: BuiltRecipe) -> None:

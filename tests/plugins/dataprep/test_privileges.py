@@ -48,6 +48,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DataPrepClient]
             instance.cdap.table_statements.carry_out(batch)
             plugin = {"name": "Tables", "properties": {}}
             instance.cdap.connections.load("default", {"name": "tables", "plugin": plugin})
+            instance.cdap.namespaces.create("private")
         yield DataPrepClient(instance, "default")
 
 
@@ -97,7 +98,6 @@ def test_a_writer_owns_what_is_made(client: DataPrepClient) -> None:
 def test_only_readable_tables_are_shown_and_sampled(client: DataPrepClient) -> None:
     cdap = client.instance.cdap
     with act_as(ROOT):
-        cdap.namespaces.create("private")
         statements = [f"CREATE TABLE {name} AS SELECT 1 AS n" for name in ("open", "shut")]
         batch = StatementBatch("private", statements, ["open", "shut"])
         cdap.table_statements.carry_out(batch)
@@ -111,3 +111,22 @@ def test_only_readable_tables_are_shown_and_sampled(client: DataPrepClient) -> N
     with act_as(ROOT):
         found = private.call("POST", "connections/tables/browse", {"path": "/"}).body
     assert [each["name"] for each in found["entities"]] == ["open", "shut"]
+
+
+def test_a_recipe_looks_only_into_tables_that_its_caller_may_read(client: DataPrepClient) -> None:
+    statements = [
+        "CREATE TABLE towns (key VARCHAR, n INTEGER)",
+        "INSERT INTO towns VALUES ('a', 1)",
+    ]
+    private = DataPrepClient(client.instance, "private")
+    with act_as(ROOT):
+        client.instance.cdap.table_statements.carry_out(
+            StatementBatch("private", statements, ["towns"])
+        )
+        id = private.upload("a\n")
+        answer = private.execute(id, "table-lookup :body 'towns'")
+        assert answer.body["values"] == [{"body": "a", "body_n": "1"}]
+    with act_as(WRITER):
+        answer = private.execute(id, "table-lookup :body 'towns'")
+        assert answer.status == 400
+        assert "towns" in answer.body["message"]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from localcdap.engine.messages.host import StatementBatch
+
 from .conftest import DataPrepClient
 
 PEOPLE = "root,joltie,root@mars.com,32,1\njoltie,root,joltie@venus.com,1,\n"
@@ -251,3 +253,21 @@ def test_samples_need_a_connection(client: DataPrepClient) -> None:
     id = client.upload("a")
     answer = client.call("POST", f"workspaces/{id}/resample", {"sampleRequest": {}})
     assert answer.body["message"] == "Connection name has to exist to resample a workspace"
+
+
+def test_rows_are_looked_up_in_tables_of_the_namespace(client: DataPrepClient) -> None:
+    statements = [
+        "CREATE TABLE towns (key VARCHAR, since INTEGER)",
+        "INSERT INTO towns VALUES ('Rome', -753)",
+    ]
+    client.instance.cdap.table_statements.carry_out(
+        StatementBatch(client.namespace, statements, ["towns"])
+    )
+    id = client.upload("Rome\nOslo\n")
+    answer = client.execute(id, "table-lookup :body 'towns'")
+    assert answer.status == 200, answer.body
+    assert answer.body["values"] == [{"body": "Rome", "body_since": "-753"}, {"body": "Oslo"}]
+    assert answer.body["types"] == {"body": "String", "body_since": "String"}
+    missing = client.execute(id, "table-lookup :body 'nowhere'")
+    assert missing.status == 400
+    assert "there is no table 'nowhere'; available: towns" in missing.body["message"]

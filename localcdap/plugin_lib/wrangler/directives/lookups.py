@@ -122,7 +122,8 @@ class TableLookup(Directive):
         lookup = context.lookups.get(self.table)
         if lookup is None:
             raise DirectiveError(
-                f"table '{self.table}' can only be looked into in a run, a preview or the prep area."
+                f"table '{self.table}' cannot be looked into here: use a run, a preview, the prep area "
+                "or 'localcdap prep apply'."
             )
         for field, value in (lookup.get(key) or {}).items():
             if value is not None:

@@ -140,6 +140,16 @@ def detect_format(given: FileInput, first: tuple[str, bool] | None = None) -> Fi
     return FileFormat(format, delimiter, header, encoding)
 
 
+def describe_format(format: FileFormat) -> str:
+    """Return a format in words, such as ``csv with ';', names in the first line``."""
+    name = format.format
+    if name not in ("csv", "tsv"):
+        return name
+    names = "names in the first line" if format.header else "no line of names"
+    delimiter = "" if name == "tsv" else f" with '{format.delimiter}'"
+    return f"{name}{delimiter}, {names}"
+
+
 def _read_head(path: str) -> bytes:
     try:
         with open_input(path) as stream:

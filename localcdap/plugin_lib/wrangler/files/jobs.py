@@ -19,8 +19,8 @@ from localcdap.api.errors import BadRequestError
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import Expectation
 from localcdap.plugin_lib.wrangler.files.formats import (
-    FileFormat,
     FileInput,
+    describe_format,
     detect_format,
     find_first_directive,
     find_output_format,
@@ -48,6 +48,7 @@ from localcdap.plugin_lib.wrangler.recipe.propagation import (
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.samples import SchemaInference
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
+from localcdap.plugin_lib.wrangler.workspaces.table_rows import SampleTables
 
 _CHUNK: Final = 2000
 """Rows between two looks at the clock."""
@@ -120,16 +121,20 @@ class FileJob:
     :raises StageError: when a file cannot be read or written.
     """
 
-    def __init__(self, task: FileTask, recipe: BuiltRecipe) -> None:
+    def __init__(
+        self, task: FileTask, recipe: BuiltRecipe, tables: SampleTables | None = None
+    ) -> None:
         self._task = task
+        tables = tables or SampleTables()
+        self._lookups = tables.lookups
         self._output_format = (
             "" if task.output is None else find_output_format(task.output, task.output_format)
         )
         format = detect_format(task.input, find_first_directive(recipe))
         _check_names(task)
         self._reader = RowReader(task.input, format)
-        self.progress = FileProgress(format=_describe_format(format))
-        columns = to_columns(self._reader.schema) if self._reader.schema else Columns(open=True)
+        self.progress = FileProgress(format=describe_format(format))
+        columns = to_columns(self._reader.schema, tables.find_shape)
         found = propagate(recipe.steps, columns)
         if found.errors:
             raise BadRequestError(
@@ -184,7 +189,7 @@ class FileJob:
         self._errors.discard()
 
     def _run(self, directives: Sequence[Directive], after: Columns) -> Generator[None]:
-        executor = RecipeExecutor(directives, {})
+        executor = RecipeExecutor(directives, {}, lookups=self._lookups)
         executor.start()
         known = propose_schema(after)
         if self._task.spark_folder is not None:
@@ -442,23 +447,19 @@ def _list_user_directives(recipe: BuiltRecipe) -> list[str]:
     return list(dict.fromkeys(step.name for step in recipe.steps if step.name not in shipped))
 
 
-def _describe_format(format: FileFormat) -> str:
-    name = format.format
-    if name not in ("csv", "tsv"):
-        return name
-    names = "names in the first line" if format.header else "no line of names"
-    delimiter = "" if name == "tsv" else f" with '{format.delimiter}'"
-    return f"{name}{delimiter}, {names}"
-
-
 _JOBS: Final[dict[str, FileJob]] = {}
 """The jobs of this process, by the names that callers chose."""
 
 
-def start_job(name: str, task: FileTask, recipe: BuiltRecipe) -> None:
-    """Begin a job."""
+def start_job(
+    name: str, task: FileTask, recipe: BuiltRecipe, tables: SampleTables | None = None
+) -> None:
+    """Begin a job.
+
+    :param tables: those that the recipe names; None: there are none.
+    """
     end_job(name)
-    _JOBS[name] = FileJob(task, recipe)
+    _JOBS[name] = FileJob(task, recipe, tables)
 
 
 def continue_job(name: str, seconds: float, *, has_made_rows: bool = False) -> FileProgress:

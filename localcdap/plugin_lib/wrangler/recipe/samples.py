@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 from localcdap.api.directive import Directive
 from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import Schema, Type
+from localcdap.api.tables import Lookup
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
 
 _MAX_DIGITS: Final = 38
@@ -38,13 +40,15 @@ def run_sample(
     columns: Columns,
     arguments: Mapping[str, str],
     output: Schema | None = None,
+    lookups: Mapping[str, Lookup] = MappingProxyType({}),
 ) -> RecipeSampleResult:
     """Run directives on records.
 
     :param columns: what is known of the columns after the directives.
     :param output: the schema to which the rows are converted; None to leave the rows, and propose one.
+    :param lookups: the tables that the directives name, by name.
     """
-    executor = RecipeExecutor(directives, arguments, output)
+    executor = RecipeExecutor(directives, arguments, output, lookups=lookups)
     executor.start()
     rows: list[Any] = []
     failures: list[tuple[int, RowFailure]] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +19,7 @@ from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directive
 from localcdap.plugin_lib.wrangler.recipe.samples import infer_schema
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
 from localcdap.plugin_lib.wrangler.workspaces.summary import Summary, summarize
+from localcdap.plugin_lib.wrangler.workspaces.table_rows import Lookups
 
 _ROW_ERRORS: Final = frozenset(
     [
@@ -86,15 +88,20 @@ class WorkspaceRows(msgspec.Struct):
 
 
 def execute(
-    recipe: BuiltRecipe, rows: Sequence[Mapping[str, Any]], columns: Columns, limit: int
+    recipe: BuiltRecipe,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Columns,
+    limit: int,
+    lookups: Lookups = MappingProxyType({}),
 ) -> WorkspaceRows:
     """Run a recipe on the rows of a sample.
 
     :param columns: of the sample.
     :param limit: how many rows are shown; the summary and the schema are those of all.
+    :param lookups: the tables that the recipe names, by name.
     """
     found = propagate(recipe.steps, columns)
-    executor = RecipeExecutor(found.directives, {})
+    executor = RecipeExecutor(found.directives, {}, lookups=lookups)
     executor.start()
     made: list[Any] = []
     result = WorkspaceRows(user_directives=_list_user_directives(recipe))

@@ -1,35 +1,22 @@
-"""Tables of the namespace for lookups in a sample: the caller of the workspace gives their rows as files."""
+"""Tables of the namespace for lookups outside of a run: the platform gives their rows as files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
 
 from localcdap.api import Schema, StageError
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.directive import DirectiveError
-from localcdap.api.tables import Lookup, TableShape
+from localcdap.api.tables import Lookup, TableFile, TableShape
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOST_ROWS: Final = 1_000_000
-
-
-class GivenTable(msgspec.Struct):
-    """A table that a recipe names."""
-
-    name: str
-    schema: Schema | None = None
-    key: str | None = None
-    """The column of its key, as in :class:`localcdap.api.tables.TableShape`."""
-    path: str = ""
-    """A Parquet file with its rows, which is read at once."""
-    problem: str = ""
-    """Why there are no rows, as a clause."""
+OpenTables = Callable[[Sequence[str]], Sequence[TableFile]]
+"""Gives tables as files, see :meth:`localcdap.api.methods.MethodContext.open_tables`."""
 
 
 class SampleLookup:
@@ -38,7 +25,7 @@ class SampleLookup:
     :raises StageError: when there are too many rows, or their keys are not plain values.
     """
 
-    def __init__(self, given: GivenTable, schema: Schema) -> None:
+    def __init__(self, given: TableFile, schema: Schema) -> None:
         import pyarrow.parquet as pq
 
         self.name: str = given.name
@@ -47,8 +34,8 @@ class SampleLookup:
         with pq.ParquetFile(given.path) as file:
             if file.metadata.num_rows > _MOST_ROWS:
                 raise StageError(
-                    f"table '{given.name}' has {file.metadata.num_rows:,} rows; a sample looks into at most "
-                    f"{_MOST_ROWS:,}"
+                    f"table '{given.name}' has {file.metadata.num_rows:,} rows; at most {_MOST_ROWS:,} can "
+                    "be looked into outside of a run"
                 )
             table = file.read()
         key = self.shape.lookup_key
@@ -89,26 +76,26 @@ class FailingLookup:
         self.name: str = name
         self.shape: TableShape = TableShape(Schema.record("row", []))
         self.schema: Schema = self.shape.schema
-        self._reason: Final = reason
+        self.reason: Final = reason
 
     def get(self, key: str) -> dict[str, Any] | None:
         """Fail.
 
         :raises DirectiveError: always.
         """
-        raise DirectiveError(self._reason)
+        raise DirectiveError(self.reason)
 
     def get_all(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Fail as :meth:`get`."""
-        raise DirectiveError(self._reason)
+        raise DirectiveError(self.reason)
 
     def sorted_rows(self) -> tuple[pa.Array, pa.RecordBatch]:
         """Fail as :meth:`get`."""
-        raise DirectiveError(self._reason)
+        raise DirectiveError(self.reason)
 
 
 class SampleTables:
-    """The tables of a workspace."""
+    """The tables that recipes name."""
 
     def __init__(self) -> None:
         self.lookups: Final[dict[str, SampleLookup | FailingLookup]] = {}
@@ -118,22 +105,23 @@ class SampleTables:
         found = self.lookups.get(name)
         return found.shape if isinstance(found, SampleLookup) else None
 
-    def list_missing(self, recipe: BuiltRecipe) -> list[str]:
-        """Return the tables that a recipe names and nobody has given yet."""
-        directives = [step.directive for step in recipe.steps if step.directive is not None]
-        named = dict.fromkeys(name for each in directives for name in each.tables())
-        return [name for name in named if name not in self.lookups]
-
-    def add(self, given: Sequence[GivenTable]) -> None:
-        """Take tables, also ones that are there."""
-        for table in given:
+    def open(self, recipe: BuiltRecipe, open_tables: OpenTables) -> None:
+        """Read the tables that a recipe names and that are not there yet."""
+        missing = [name for name in list_tables(recipe) if name not in self.lookups]
+        for table in open_tables(missing) if missing else ():
             self.lookups[table.name] = _open(table)
 
 
 Lookups = Mapping[str, Lookup]
 
 
-def _open(table: GivenTable) -> SampleLookup | FailingLookup:
+def list_tables(recipe: BuiltRecipe) -> list[str]:
+    """Return the tables that a recipe names, each once."""
+    directives = [step.directive for step in recipe.steps if step.directive is not None]
+    return list(dict.fromkeys(name for each in directives for name in each.tables()))
+
+
+def _open(table: TableFile) -> SampleLookup | FailingLookup:
     if table.schema is None:
         return FailingLookup(table.name, table.problem)
     try:

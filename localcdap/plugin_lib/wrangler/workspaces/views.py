@@ -90,8 +90,6 @@ class WorkspaceView(msgspec.Struct):
     """Whether the workspace is open; the process that had it may be lost, and then nothing else counts."""
     is_complete: bool = True
     """Whether all known steps ran, and all profiles are there; another call goes on."""
-    wanted_tables: list[str] = []
-    """Tables that the recipe names and nobody has given yet; nothing ran."""
     share: float = 1.0
     """How much of the recipe ran."""
     head_count: int | None = None

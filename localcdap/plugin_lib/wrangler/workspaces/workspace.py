@@ -39,7 +39,11 @@ from localcdap.plugin_lib.wrangler.workspaces.facets import apply_facets, list_f
 from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList, find_matches
 from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, format_value
 from localcdap.plugin_lib.wrangler.workspaces.rules import RuleCheck, check_rules
-from localcdap.plugin_lib.wrangler.workspaces.table_rows import GivenTable, SampleTables
+from localcdap.plugin_lib.wrangler.workspaces.table_rows import (
+    OpenTables,
+    SampleTables,
+    list_tables,
+)
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column, ColumnTable
 from localcdap.plugin_lib.wrangler.workspaces.views import (
     FailureView,
@@ -138,9 +142,6 @@ class Workspace:
 
     def view(self, recipe: BuiltRecipe, request: ViewRequest) -> WorkspaceView:
         """Run what has changed of a recipe, and return a part of the rows."""
-        missing = self.tables.list_missing(recipe)
-        if missing:
-            return WorkspaceView(is_complete=False, has_rows=False, wanted_tables=missing)
         engine, is_complete = self._engine, self._engine.run(recipe, request.seconds)
         is_head = not is_complete and self._head is not None
         if is_head and self._head is not None and self._head.run(recipe, request.seconds):
@@ -167,7 +168,8 @@ class Workspace:
 
     def _run(self, recipe: BuiltRecipe) -> bool:
         """Run a recipe; return whether it ran, and has all tables that it names."""
-        return not self.tables.list_missing(recipe) and self._engine.run(recipe)
+        has_tables = self.tables.lookups.keys() >= set(list_tables(recipe))
+        return has_tables and self._engine.run(recipe)
 
     def _check_rules(self, rules: Sequence[Expectation]) -> list[RuleCheck]:
         """Return what was found for rules, without checking again what was checked on the same rows."""
@@ -344,16 +346,16 @@ def open_workspace(name: str, source: SampleSource, recipe: BuiltRecipe) -> None
 
 
 def view_workspace(
-    name: str, recipe: BuiltRecipe, request: ViewRequest, tables: Sequence[GivenTable] = ()
+    name: str, recipe: BuiltRecipe, request: ViewRequest, open_tables: OpenTables = lambda _: ()
 ) -> WorkspaceView:
     """Return a part of the rows of a workspace, which may not be open any more.
 
-    :param tables: for lookups, which the workspace keeps.
+    :param open_tables: gives the tables for lookups, which the workspace keeps.
     """
     workspace = _OPEN.get(name)
     if workspace is None:
         return WorkspaceView(is_open=False)
-    workspace.tables.add(tables)
+    workspace.tables.open(recipe, open_tables)
     return workspace.view(recipe, request)
 
 

@@ -13,11 +13,11 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.connector import MOST_RECORDS, SampleType, SpecificationRequest
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import decode_json_records
+from localcdap.datasets.table_files import copy_table
 from localcdap.host.cdap import Cdap
 from localcdap.runs.recipe_rows import build_copy_document, run_document
 from localcdap.tui.screens.prep.exports import find_reader
 from localcdap.tui.screens.prep.source import PrepRequest, build_sample_request, read_view
-from localcdap.tui.screens.prep.table_files import copy_table
 
 _HOW: Final = ("format", "delimiter", "header", "encoding", "sheet")
 
@@ -47,7 +47,7 @@ def open_all_rows(
         if source.connection:
             _copy_records(cdap, request, rows, is_stopped, show)
         else:
-            copy_table(cdap, request.namespace, source.table, rows, is_stopped)
+            copy_table(cdap.sql, request.namespace, source.table, rows, is_stopped)
         yield {"path": str(rows), "format": "parquet"}
 
 

@@ -113,7 +113,6 @@ class PrepView(msgspec.Struct):
     :param checks: of the rules of the request; empty before all steps ran.
     :param description: of what the records of a connection are a sample.
     :param reading: how the connection read them, such as the format that it found.
-    :param wanted_tables: those for lookups that are to be given first.
     """
 
     is_open: bool
@@ -127,7 +126,6 @@ class PrepView(msgspec.Struct):
     problems: list[PrepProblem]
     failures: list[PrepFailure]
     unreadable: list[str]
-    wanted_tables: list[str] = []
     total_count: int | None = None
     share: float = 1.0
     head_count: int | None = None

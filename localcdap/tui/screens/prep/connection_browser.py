@@ -57,9 +57,9 @@ class ConnectionBrowser(PathDialog[ConnectionPlace]):
     DEFAULT_CSS = """
     ConnectionBrowser {
         & > #files { width: 140; }
-        & #files-row { height: auto; max-height: 50vh; }
-        & #files-list { width: 2fr; min-height: 8; max-height: 50vh; }
-        & #files-peek { width: 3fr; height: auto; min-height: 8; max-height: 50vh; margin-left: 1;
+        & #files-row { height: auto; max-height: 42vh; }
+        & #files-list { width: 2fr; min-height: 8; }
+        & #files-peek { width: 3fr; height: auto; min-height: 8; max-height: 42vh; margin-left: 1;
                         padding: 0 1; background: $boost; scrollbar-size: 1 1; }
         & #files-peek > Static { width: auto; }
     }

@@ -76,7 +76,7 @@ class DirectiveLine(Vertical):
     def compose(self) -> ComposeResult:
         self._suggester = _DirectiveSuggester()
         yield Input(
-            placeholder="a directive; i writes one, m shows those that fit the column",
+            placeholder="i writes a directive, m shows those that fit",
             suggester=self._suggester,
             compact=True,
             select_on_focus=False,

@@ -100,6 +100,11 @@ class PrepTable(RecordTable):
     def make_grid(self) -> RecordGrid:
         return PrepGrid()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "copy_column":
+            return False  # its key opens data of a connection here
+        return super().check_action(action, parameters)
+
     def explain_disabled(self, action: str) -> str | None:
         if action == "profile":
             return "the panel shows what the values are like"

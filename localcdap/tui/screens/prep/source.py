@@ -26,7 +26,6 @@ from localcdap.tui.screens.prep.answers import (
     PrepRecords,
     PrepView,
 )
-from localcdap.tui.screens.prep.table_files import open_tables
 
 SAMPLE: Final = 1000
 """Records of a sample."""
@@ -172,9 +171,6 @@ def read_parts(cdap: Cdap, request: PrepRequest) -> Iterator[PrepView]:
         view = _call(cdap, request, None)
         if not view.is_open:
             view = _call(cdap, request, _describe_sample(cdap, request.source, request.namespace))
-        if view.wanted_tables:
-            with open_tables(cdap, request.namespace, view.wanted_tables) as tables:
-                view = _call(cdap, request, None, tables)
         if view.is_open:
             yield view
             if view.is_complete:
@@ -269,10 +265,8 @@ def _call(
     cdap: Cdap,
     request: PrepRequest,
     source: dict[str, Any] | None,
-    tables: Sequence[dict[str, Any]] = (),
 ) -> PrepView:
     wanted = {
-        "tables": list(tables),
         "workspace": request.source.workspace,
         "source": source,
         "view": {

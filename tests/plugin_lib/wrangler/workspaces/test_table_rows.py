@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,11 @@ import pytest
 
 from localcdap.api.arrow import from_arrow_schema
 from localcdap.api.directive import DirectiveError
-from localcdap.api.tables import TableShape
+from localcdap.api.tables import TableFile, TableShape
 from localcdap.engine.plan.tables import sort_rows
 from localcdap.engine.tasks.lookups import SortedRows, get_lookup_schema
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.workspaces.table_rows import (
-    GivenTable,
     SampleLookup,
     SampleTables,
 )
@@ -39,7 +39,7 @@ def test_rows_are_found_as_in_a_run(tmp_path: Path, keys: list[Any]) -> None:
     shape = TableShape(schema)
     expected = SortedRows(sort_rows("t", table, shape), get_lookup_schema("t", shape))
     pq.write_table(table, tmp_path / "t.parquet")
-    found = SampleLookup(GivenTable("t", schema, path=str(tmp_path / "t.parquet")), schema)
+    found = SampleLookup(TableFile("t", schema, path=str(tmp_path / "t.parquet")), schema)
     texts = [each.decode() for each in expected.keys.to_pylist()]
     assert texts
     for text in [*texts, "none", ""]:
@@ -53,15 +53,19 @@ def test_what_cannot_be_looked_into_says_so(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "t.parquet")
     tables = SampleTables()
     recipe = load_recipe("table-lookup :id 't'\ntable-lookup :id 'u'")
-    assert tables.list_missing(recipe) == ["t", "u"]
     schema = from_arrow_schema(table.schema)
-    tables.add(
-        [
-            GivenTable("t", schema, path=str(tmp_path / "t.parquet")),
-            GivenTable("u", problem="there is no table 'u'"),
+    wanted: list[list[str]] = []
+
+    def open_tables(names: Sequence[str]) -> list[TableFile]:
+        wanted.append(list(names))
+        return [
+            TableFile("t", schema, path=str(tmp_path / "t.parquet")),
+            TableFile("u", problem="there is no table 'u'"),
         ]
-    )
-    assert tables.list_missing(recipe) == []
+
+    tables.open(recipe, open_tables)
+    tables.open(recipe, open_tables)
+    assert wanted == [["t", "u"]]
     assert (tables.find_shape("t"), tables.find_shape("u")) == (None, None)
     for name, reason in (("t", "its key is of type"), ("u", "there is no table")):
         with pytest.raises(DirectiveError, match=reason):

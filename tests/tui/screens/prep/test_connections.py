@@ -72,6 +72,9 @@ async def test_data_are_browsed_looked_at_and_opened(open_studio, connections):
         assert "3 of 3 records" in title
         assert "csv" in title
         assert screen.source.key == "connection:files:/2026/q1/sales.csv"
+        await driver.press("c")  # also with the cursor among the rows
+        assert listed(driver) == ["sales.csv"], "it begins where the data are"
+        await driver.press("escape")
 
         await write(driver, "uppercase :city")
         await driver.press("x", "enter")
