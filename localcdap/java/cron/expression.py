@@ -1,7 +1,7 @@
 """A cron expression, and the times at which it is due.
 
-The reading is that of CDAP 6 ``Schedulers.getQuartzCronExpression`` and of Quartz 2 ``CronExpression``: days of
-the week are numbered from 1, Sunday, also in expressions of five fields. Quartz leaves daylight saving open; here
+It is read as by CDAP 6 ``Schedulers.getQuartzCronExpression`` and Quartz 2 ``CronExpression``: days of the
+week are numbered from 1, Sunday, also in expressions of five fields. Quartz leaves daylight saving open; here
 the rule is that of Debian's cron: see :meth:`CronExpression.find_next`.
 """
 
@@ -190,8 +190,8 @@ def _parse_fields(text: str, fields: list[str]) -> CronExpression:
     seconds, minutes, hours, days, months, weekdays, years = fields
     if (days == _NONE) == (weekdays == _NONE):
         raise FieldError(
-            f"one of the day of month ('{days}') and the day of week ('{weekdays}') must be '?', and the other "
-            "one must not"
+            f"one of the day of month ('{days}') and the day of week ('{weekdays}') must be '?', "
+            "and the other one must not"
         )
     found = CronExpression(
         text,

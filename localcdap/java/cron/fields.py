@@ -8,8 +8,21 @@ from typing import Final
 
 import msgspec
 
-_MONTHS: Final = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split()
-DAYS: Final = "SUN MON TUE WED THU FRI SAT".split()
+_MONTHS: Final = [
+    "JAN",
+    "FEB",
+    "MAR",
+    "APR",
+    "MAY",
+    "JUN",
+    "JUL",
+    "AUG",
+    "SEP",
+    "OCT",
+    "NOV",
+    "DEC",
+]
+DAYS: Final = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
 """The days of the week; Quartz gives them the numbers 1 to 7."""
 FIRST_YEAR: Final = 1970
 LAST_YEAR: Final = 2099
