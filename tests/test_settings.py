@@ -117,6 +117,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         "runs.keep_days": 30,
         "runs.keep_newest": 100,
         "runs.update_datasets": True,
+        "schedules.catch_up": True,
         "lineage.retention.days": 0.5,
         "data.tx.timeout": 7.0,
         "data.tx.max.timeout": 70.0,

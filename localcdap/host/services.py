@@ -61,6 +61,12 @@ from localcdap.runs.retention import RunRetention
 from localcdap.runs.service import RunReport, RunService
 from localcdap.runs.statistics.service import RunStatisticsService
 from localcdap.sandbox.pool import PluginWorkers
+from localcdap.schedules.changes import ScheduleChanges
+from localcdap.schedules.launcher import Launcher
+from localcdap.schedules.listener import DeploymentObserver, ScheduleListener
+from localcdap.schedules.plans import StoredPlans
+from localcdap.schedules.scheduler import Scheduler
+from localcdap.schedules.service import ScheduleService
 from localcdap.settings import Settings, load_settings
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store
@@ -108,7 +114,8 @@ class HostServices(DataServices):
             provisioners = Provisioners(profiles, engine, settings.locations, warms_up=warms_up)
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
-            self.statistics = RunStatisticsService(store, self._topics, self.namespaces)
+            planned = StoredPlans(store)
+            self.statistics = RunStatisticsService(store, self._topics, self.namespaces, planned)
             unowned.pop_all()
             self._open_library(store)
             native = provisioners.get(NATIVE)
@@ -118,6 +125,8 @@ class HostServices(DataServices):
             undo.callback(self.cases.close)
             self._open_connectors(worker, settings)
             self._open_metadata(store)
+            scheduler = self._open_schedules(store, settings)
+            undo.callback(scheduler.close)
             self._open_openlineage(store, home, settings, undo)
             self.database = DatabaseService(store, home.backups)
             sync_artifacts(self.artifacts)
@@ -137,6 +146,7 @@ class HostServices(DataServices):
             self.runs.resume()
             self.jobs.resume()
             self.namespaces.resume()
+            scheduler.start()
             self._undo = undo.pop_all()
 
     def _open_studio(
@@ -182,6 +192,27 @@ class HostServices(DataServices):
             self._resolver, designed, lineage, self.applications, self._authorizer
         )
         self.drafts = DraftService(store, self._topics, self.namespaces)
+
+    def _open_schedules(self, store: Store, settings: Settings) -> Scheduler:
+        """Build the schedules, and what makes them act."""
+        run_records = RunRecords(store, self._topics, self.namespaces)
+        launcher = Launcher(
+            lambda request: self.checks.perform(self.runs, "start", {"request": request}),
+            run_records.get,
+            run_records.read_document_text,
+            self._find_pipeline,
+        )
+        scheduler = Scheduler(store, launcher, catches_up=settings.schedules_catch_up)
+        changes = ScheduleChanges(self._topics, scheduler.note_change)
+        self.schedules = ScheduleService(store, self.namespaces, changes, self._authorizer)
+        self._topics.add_observer(DeploymentObserver(changes).observe)
+        self._delivery.add_from_now(ScheduleListener(scheduler.note_change))
+        return scheduler
+
+    def _find_pipeline(self, namespace: str, name: str) -> tuple[str, str]:
+        """Return the latest version of a deployed pipeline, and its document."""
+        found = self.applications.find(namespace, name)
+        return found.version, self.applications.export(namespace, name, found.version)
 
     def _open_openlineage(
         self, store: Store, home: Home, settings: Settings, undo: contextlib.ExitStack
@@ -324,6 +355,7 @@ class HostServices(DataServices):
             "active runs": with_runs and self.runs.are_active(),
             "runs that are being started": self.runs.are_starting(),
             "jobs": self.jobs.are_waiting() or (with_runs and self.jobs.are_active()),
+            "schedules": self.schedules.are_active(),
             "previews": self.previews.are_active(),
             "tests of pipelines": self.cases.are_active(),
             "events for applications": self._app_listeners.is_busy(),
