@@ -56,6 +56,7 @@ EVERY_SETTING = """
         plugin.memory_mb = 512
         app = {time_limit_s = 5, memory_mb = 300, idle_minutes = 1, jobs_at_once = 2, job_memory_mb = 900}
         runs = {keep_days = 30, keep_newest = 100, update_datasets = true, recorded_on_clusters = true}
+        schedules = {catch_up = true}
         host.idle_seconds = 0
         security.enabled = true
         locations."gs://sales" = "data/sales"

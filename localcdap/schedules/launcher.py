@@ -14,8 +14,8 @@ from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.api.security import SYSTEM_PRINCIPAL, Principal
 from localcdap.runs.model import Run, RunRequest, ScheduledStart
 from localcdap.schedules.jobs import Job
-from localcdap.schedules.mapping import MAPPING, FindRun, ReadDocument, map_arguments, read_mapping
-from localcdap.schedules.model import EventKind, Schedule
+from localcdap.schedules.mapping import FindRun, ReadDocument, map_arguments, read_mapping
+from localcdap.schedules.model import MAPPING, EventKind, Schedule
 from localcdap.schedules.triggers import find_logical_start, find_trigger_infos
 from localcdap.security.principals import act_as
 

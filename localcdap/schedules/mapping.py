@@ -7,7 +7,6 @@ its ``SmartWorkflow``. Values that are not found only give warnings.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import msgspec
 
@@ -18,8 +17,8 @@ from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.macros.parser import MacroParser, create_call, create_lookup
 from localcdap.runs.model import Run, TriggerInfo
 from localcdap.runs.new_run import get_logical_start
+from localcdap.schedules.model import MAPPING
 
-MAPPING: Final = "triggering.properties.mapping"
 FindRun = Callable[[str], Run]
 """Returns a run by its id; raises NotFoundError."""
 ReadDocument = Callable[[str], str]

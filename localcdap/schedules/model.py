@@ -13,6 +13,9 @@ from localcdap.api.metadata import DEFAULT_VERSION, WORKFLOW_NAME
 
 PIPELINE_SCHEDULE: Final = "dataPipelineSchedule"
 """The schedule that a pipeline's own ``schedule`` makes (CDAP 6 ``DataPipelineApp``)."""
+MAPPING: Final = "triggering.properties.mapping"
+"""The property with what a run takes from the run that has triggered it, see
+:mod:`localcdap.schedules.mapping`."""
 DAY_MS: Final = 86_400_000
 _WORKFLOW: Final = "WORKFLOW"
 
@@ -131,7 +134,7 @@ class Schedule(msgspec.Struct, rename="camel"):
     description: str = ""
     program: ScheduleProgram = ScheduleProgram()
     properties: dict[str, str] = {}
-    """Arguments of its runs; see :data:`localcdap.schedules.mapping.MAPPING` for one that is none."""
+    """Arguments of its runs; :data:`MAPPING` is none."""
     constraints: list[Constraint] = []
     timeout_millis: int = DAY_MS
     """The time for which a job waits for its trigger and constraints."""

@@ -1,4 +1,4 @@
-"""Schedules without a host: a database, deployed pipelines, a clock of the test, and runs that are records."""
+"""Schedules without a host: a database, pipelines, a clock of the test, and runs that are records."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError, InvalidPipelineError
 from localcdap.schedules.jobs import JobState
-from localcdap.schedules.mapping import MAPPING
-from localcdap.schedules.model import EventKind, OrTrigger
+from localcdap.schedules.model import MAPPING, EventKind, OrTrigger
 from tests.e2e.pipelines import pipeline, stage
 from tests.schedules.bench import HOUR, MINUTE, Bench
 from tests.schedules.test_triggers import HOURLY, after, new_in
