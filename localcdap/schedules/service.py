@@ -32,7 +32,7 @@ from localcdap.schedules.model import (
     TriggerProgram,
 )
 from localcdap.schedules.rules import check_cron
-from localcdap.schedules.triggers import STATUSES, list_simple, list_types, make_status_key
+from localcdap.schedules.triggers import STATUSES, get_type, list_simple, make_status_key
 from localcdap.schedules.zones import find_zone
 from localcdap.security.access import (
     of_application,
@@ -186,7 +186,7 @@ class ScheduleService:
     ) -> list[ScheduleSummary]:
         """Return the schedules of a namespace or a pipeline, by pipeline and name.
 
-        :param trigger_type: of those that have a trigger of this type, such as ``TIME``.
+        :param trigger_type: only of those whose trigger is of this type, such as ``TIME``.
         :raises NotFoundError: when there is no such namespace or pipeline.
         """
         self._namespaces.require(namespace)
@@ -206,7 +206,7 @@ class ScheduleService:
                 last.get((each.application, each.name)),
             )
             for each in found
-            if (trigger_type is None or trigger_type in list_types(each.trigger))
+            if (trigger_type is None or trigger_type == get_type(each.trigger))
             and (status is None or each.status is status)
         ]
 

@@ -110,9 +110,9 @@ def list_simple(
         yield trigger
 
 
-def list_types(trigger: Trigger) -> set[str]:
-    """Return the types of a trigger and of all in it, such as ``TIME``."""
-    return {str(each.__struct_config__.tag) for each in (trigger, *list_simple(trigger))}
+def get_type(trigger: Trigger) -> str:
+    """Return the type of a trigger, such as ``TIME``."""
+    return str(trigger.__struct_config__.tag)
 
 
 def list_keys(trigger: Trigger) -> set[str]:
@@ -188,7 +188,8 @@ def _find_notification(
                 return each
         elif isinstance(trigger, ProgramStatusTrigger) and isinstance(each, RunNotification):
             program = trigger.program_id
-            wanted = (program.namespace, program.application, program.type, program.program)
+            type = program.type.upper()
+            wanted = (program.namespace, program.application, type, program.program)
             if (
                 wanted == (each.namespace, each.application, each.program_type, each.program)
                 and each.status in trigger.program_statuses
