@@ -16,20 +16,19 @@ from localcdap.cli.options import parse_pairs
 from localcdap.decoders import convert
 from localcdap.schedules.model import (
     MAPPING,
-    AndTrigger,
     ConcurrencyConstraint,
     Constraint,
     DelayConstraint,
     LastRunConstraint,
-    OrTrigger,
-    PartitionTrigger,
-    ProgramStatusTrigger,
     ScheduleRequest,
-    TimeRangeConstraint,
     TimeTrigger,
     Trigger,
-    TriggerDataset,
-    TriggerProgram,
+)
+from localcdap.schedules.texts import (
+    combine,
+    parse_partition_trigger,
+    parse_run_trigger,
+    parse_time_range,
 )
 
 _DURATION: Final = re.compile(r"(\d+)\s*(ms|s|m|h|d)")
@@ -108,26 +107,9 @@ def _build_trigger(options: RequestOptions, namespace: str) -> Trigger | None:
     found: list[Trigger] = []
     if options.cron is not None:
         found.append(TimeTrigger(options.cron, options.time_zone))
-    for each in options.after:
-        name, _, statuses = each.partition("=")
-        owner, pipeline = _split(name, namespace)
-        chosen = [part.upper() for part in statuses.split(",")] if statuses else ["COMPLETED"]
-        found.append(ProgramStatusTrigger(TriggerProgram(owner, pipeline), chosen))
-    for each in options.partitions:
-        name, _, count = each.partition("=")
-        owner, dataset = _split(name, namespace)
-        if count and not count.isdecimal():
-            raise BadRequestError(f"'{each}' names no number of partitions.", "Write DATASET=3.")
-        found.append(PartitionTrigger(TriggerDataset(owner, dataset), int(count or 1)))
-    if len(found) < 2:
-        return found[0] if found else None
-    return OrTrigger(found) if options.any_of else AndTrigger(found)
-
-
-def _split(name: str, namespace: str) -> tuple[str, str]:
-    """Return the namespace and the name of ``NAMESPACE.NAME`` or ``NAME``."""
-    owner, dot, rest = name.partition(".")
-    return (owner, rest) if dot else (namespace, name)
+    found += [parse_run_trigger(each, namespace) for each in options.after]
+    found += [parse_partition_trigger(each, namespace) for each in options.partitions]
+    return combine(found, any_of=options.any_of)
 
 
 def _build_constraints(options: RequestOptions) -> list[Constraint]:
@@ -139,8 +121,7 @@ def _build_constraints(options: RequestOptions) -> list[Constraint]:
     if options.last_run is not None:
         found.append(LastRunConstraint(options.last_run, wait))
     if options.between is not None:
-        start, _, end = options.between.partition("-")
-        found.append(TimeRangeConstraint(start.strip(), end.strip(), options.time_zone, wait))
+        found.append(parse_time_range(options.between, options.time_zone, waits=wait))
     return found
 
 
