@@ -86,7 +86,7 @@ async def test_a_schedule_is_made_enabled_changed_and_deleted(open_studio, cdap)
         await driver.press("s")
         assert cdap.schedules.get(*NIGHTLY).status is ScheduleStatus.SUSPENDED
         await driver.press("d")
-        await driver.press("enter")
+        await driver.press("y")
         assert keys(driver) == []
         assert cdap.schedules.list_schedules("default", "sales") == []
 
