@@ -244,6 +244,13 @@ def describe_stand_ins(run: Run) -> str:
     return ", ".join(sorted({each.kind for each in run.stand_ins}, reverse=True))
 
 
+def describe_start(run: Run) -> str:
+    """Return which schedule has started a run, such as ``scheduled by nightly``; empty for a user."""
+    if run.schedule is None:
+        return ""
+    return f"{run.start_method.lower()} by {run.schedule.name}"
+
+
 def get_now() -> int:
     """Return the current time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
