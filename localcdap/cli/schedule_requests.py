@@ -45,7 +45,9 @@ class Duration(click.ParamType[int]):
             return value
         match = _DURATION.fullmatch(str(value).strip())
         if match is None:
-            self.fail(f"'{value}' is no duration: give a number with s, m, h or d, such as 10m.")
+            self.fail(
+                f"'{value}' is not a valid duration: give a number with s, m, h or d, such as 10m."
+            )
         return int(match[1]) * _UNITS[match[2]]
 
 
@@ -98,7 +100,7 @@ def _read_file(name: str) -> ScheduleRequest:
         return convert(json.loads(text), ScheduleRequest, strict=False)
     except (ValueError, msgspec.ValidationError) as error:
         raise BadRequestError(
-            f"{name} is no schedule: {error}.",
+            f"{name} is not a valid schedule: {error}.",
             "Write the JSON of CDAP's ScheduleDetail, such as 'localcdap schedules show --json' prints.",
         ) from None
 
@@ -136,7 +138,7 @@ def _build_mapping(options: RequestOptions) -> Mapping[str, Any] | None:
         stage, dot, source = place.rpartition(".")
         if not dot:
             raise BadRequestError(
-                f"'{place}' is no property of a stage.", "Write TARGET=STAGE.PROPERTY."
+                f"'{place}' is not a valid property of a stage.", "Write TARGET=STAGE.PROPERTY."
             )
         properties.append({"stageName": stage, "source": source, "target": target})
     if not arguments and not properties:

@@ -114,8 +114,6 @@ class HostServices(DataServices):
             provisioners = Provisioners(profiles, engine, settings.locations, warms_up=warms_up)
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
-            planned = StoredPlans(store)
-            self.statistics = RunStatisticsService(store, self._topics, self.namespaces, planned)
             unowned.pop_all()
             self._open_library(store)
             native = provisioners.get(NATIVE)
@@ -125,8 +123,7 @@ class HostServices(DataServices):
             undo.callback(self.cases.close)
             self._open_connectors(worker, settings)
             self._open_metadata(store)
-            scheduler = self._open_schedules(store, settings)
-            undo.callback(scheduler.close)
+            scheduler = self._open_schedules(store, settings, undo)
             self._open_openlineage(store, home, settings, undo)
             self.database = DatabaseService(store, home.backups)
             sync_artifacts(self.artifacts)
@@ -177,7 +174,9 @@ class HostServices(DataServices):
         self.editing.refresh_soon()
 
     def _open_library(self, store: Store) -> None:
-        """Build the services for deployed pipelines and drafts."""
+        """Build the services for deployed pipelines and drafts, and for what is known of their runs."""
+        planned = StoredPlans(store)
+        self.statistics = RunStatisticsService(store, self._topics, self.namespaces, planned)
         self.applications = ApplicationService(
             store,
             self._topics,
@@ -193,7 +192,9 @@ class HostServices(DataServices):
         )
         self.drafts = DraftService(store, self._topics, self.namespaces)
 
-    def _open_schedules(self, store: Store, settings: Settings) -> Scheduler:
+    def _open_schedules(
+        self, store: Store, settings: Settings, undo: contextlib.ExitStack
+    ) -> Scheduler:
         """Build the schedules, and what makes them act."""
         run_records = RunRecords(store, self._topics, self.namespaces)
         launcher = Launcher(
@@ -203,6 +204,7 @@ class HostServices(DataServices):
             self._find_pipeline,
         )
         scheduler = Scheduler(store, launcher, catches_up=settings.schedules_catch_up)
+        undo.callback(scheduler.close)
         changes = ScheduleChanges(self._topics, scheduler.note_change)
         self.schedules = ScheduleService(store, self.namespaces, changes, self._authorizer)
         self._topics.add_observer(DeploymentObserver(changes).observe)

@@ -6,7 +6,7 @@ import datetime
 import enum
 from typing import Final
 
-from localcdap.schedules.jobs import Job
+from localcdap.schedules.jobs import ScheduleJob
 from localcdap.schedules.model import (
     DAY_MS,
     ConcurrencyConstraint,
@@ -36,7 +36,7 @@ class Verdict(enum.Enum):
 
 
 def check_constraints(
-    tx: Transaction, schedule: Schedule, job: Job, now: int
+    tx: Transaction, schedule: Schedule, job: ScheduleJob, now: int
 ) -> tuple[Verdict, str]:
     """Check all constraints of a schedule for a job.
 
@@ -76,9 +76,9 @@ def parse_time(text: str) -> int:
     if not colon or any(
         not (each.isascii() and each.isdigit() and len(each) < 3) for each in numbers
     ):
-        raise ValueError(f"'{text}' is no time of the day")
+        raise ValueError(f"'{text}' is not a valid time of the day")
     if int(hour) > 23 or int(minute) > 59:
-        raise ValueError(f"'{text}' is no time of the day")
+        raise ValueError(f"'{text}' is not a valid time of the day")
     return int(hour) * _MINUTES + int(minute)
 
 
@@ -100,7 +100,7 @@ def describe_constraint(constraint: Constraint) -> str:
 
 
 def _find_problem(
-    tx: Transaction, constraint: Constraint, schedule: Schedule, job: Job, now: int
+    tx: Transaction, constraint: Constraint, schedule: Schedule, job: ScheduleJob, now: int
 ) -> str | None:
     """Return why a constraint is not met; None when it is."""
     if isinstance(constraint, ConcurrencyConstraint):

@@ -33,7 +33,7 @@ class JobState(enum.StrEnum):
     PENDING_LAUNCH = "PENDING_LAUNCH"
 
 
-class Job(msgspec.Struct, rename="camel"):
+class ScheduleJob(msgspec.Struct, rename="camel"):
     """A job of a schedule."""
 
     generation: int
@@ -89,7 +89,7 @@ def add_jobs(tx: Transaction, found: Sequence[tuple[Schedule, Notification]], no
         return
     numbers = tx.execute("SELECT nextval('schedule_job_generations') FROM range(?)", (len(found),))
     jobs = [
-        Job(
+        ScheduleJob(
             number,
             schedule.namespace,
             schedule.application,
@@ -116,7 +116,7 @@ def add_jobs(tx: Transaction, found: Sequence[tuple[Schedule, Notification]], no
     )
 
 
-def save(tx: Transaction, job: Job) -> None:
+def save(tx: Transaction, job: ScheduleJob) -> None:
     """Store a changed job."""
     tx.execute(
         "UPDATE schedule_jobs SET state = ?, record = ? WHERE generation = ?",
@@ -124,12 +124,12 @@ def save(tx: Transaction, job: Job) -> None:
     )
 
 
-def remove(tx: Transaction, job: Job) -> None:
+def remove(tx: Transaction, job: ScheduleJob) -> None:
     """Remove a job."""
     tx.execute("DELETE FROM schedule_jobs WHERE generation = ?", (job.generation,))
 
 
-def find(tx: Transaction, generation: int) -> Job | None:
+def find(tx: Transaction, generation: int) -> ScheduleJob | None:
     """Return a job; None when it is over."""
     rows = tx.execute(f"{_SELECT} WHERE generation = ?", (generation,))
     return _read(rows[0]) if rows else None
@@ -140,7 +140,7 @@ def list_jobs(
     namespace: str | None = None,
     application: str | None = None,
     schedule: str | None = None,
-) -> list[Job]:
+) -> list[ScheduleJob]:
     """Return jobs in the order of their creation; those of all namespaces without one."""
     rows = tx.execute(
         f"{_SELECT} WHERE (? IS NULL OR namespace = ?) AND (? IS NULL OR application = ?) "
@@ -158,7 +158,9 @@ def drop_all(tx: Transaction, schedule: Schedule, now: int, reason: str) -> None
             add_event(tx, schedule, now, EventKind.DROPPED, f"{describe_wait(job)} when {reason}.")
 
 
-def find_obsolescence(job: Job, schedule: Schedule, now: int) -> tuple[EventKind, str] | None:
+def find_obsolescence(
+    job: ScheduleJob, schedule: Schedule, now: int
+) -> tuple[EventKind, str] | None:
     """Return why a job is obsolete: it is too old, or older than the last change of its schedule."""
     if job.schedule_updated != schedule.last_update_time:
         return EventKind.DROPPED, f"{describe_wait(job)} when the schedule was changed."
@@ -168,7 +170,7 @@ def find_obsolescence(job: Job, schedule: Schedule, now: int) -> tuple[EventKind
     return None
 
 
-def describe_wait(job: Job) -> str:
+def describe_wait(job: ScheduleJob) -> str:
     """Return what a job was waiting for, as the beginning of a sentence."""
     waited = {
         JobState.PENDING_TRIGGER: "A job waited for the rest of its trigger",
@@ -187,9 +189,9 @@ def count_due(tx: Transaction) -> int:
     return count
 
 
-def _encode(job: Job) -> str:
+def _encode(job: ScheduleJob) -> str:
     return msgspec.json.encode(job).decode()
 
 
-def _read(row: tuple[Any, ...]) -> Job:
-    return decode_json(row[5], Job)
+def _read(row: tuple[Any, ...]) -> ScheduleJob:
+    return decode_json(row[5], ScheduleJob)

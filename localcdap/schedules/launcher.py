@@ -13,8 +13,8 @@ from typing import Final
 from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.api.security import SYSTEM_PRINCIPAL, Principal
 from localcdap.runs.model import Run, RunRequest, ScheduledStart
-from localcdap.schedules.jobs import Job
-from localcdap.schedules.mapping import FindRun, ReadDocument, map_arguments, read_mapping
+from localcdap.schedules.jobs import ScheduleJob
+from localcdap.schedules.mappings import FindRun, ReadDocument, map_arguments, read_mapping
 from localcdap.schedules.model import MAPPING, EventKind, Schedule
 from localcdap.schedules.triggers import find_logical_start, find_trigger_infos
 from localcdap.security.principals import act_as
@@ -44,7 +44,7 @@ class Launcher:
         self._read_run_document = read_run_document
         self._find_pipeline = find_pipeline
 
-    def launch(self, schedule: Schedule, job: Job) -> tuple[EventKind, str]:
+    def launch(self, schedule: Schedule, job: ScheduleJob) -> tuple[EventKind, str]:
         """Start the run of a job, unless it was started before; return what became of it, in a sentence."""
         assert job.run is not None
         if self._is_started(job.run):
@@ -68,7 +68,7 @@ class Launcher:
         notes = "".join(f" {each}" for each in problems)
         return EventKind.STARTED, f"A run was started.{failed}{notes}"
 
-    def _build_request(self, schedule: Schedule, job: Job) -> tuple[RunRequest, list[str]]:
+    def _build_request(self, schedule: Schedule, job: ScheduleJob) -> tuple[RunRequest, list[str]]:
         """Return the request of a run, and what is missing in its arguments."""
         version, document = self._find_pipeline(schedule.namespace, schedule.application)
         infos = find_trigger_infos(schedule.trigger, job.notifications)

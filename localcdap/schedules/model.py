@@ -15,7 +15,7 @@ PIPELINE_SCHEDULE: Final = "dataPipelineSchedule"
 """The schedule that a pipeline's own ``schedule`` makes (CDAP 6 ``DataPipelineApp``)."""
 MAPPING: Final = "triggering.properties.mapping"
 """The property with what a run takes from the run that has triggered it, see
-:mod:`localcdap.schedules.mapping`."""
+:mod:`localcdap.schedules.mappings`."""
 DAY_MS: Final = 86_400_000
 _WORKFLOW: Final = "WORKFLOW"
 

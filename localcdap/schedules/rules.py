@@ -12,7 +12,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.java.cron import parse_cron
 from localcdap.pipeline.library.application_model import Application, get_program
 from localcdap.schedules.constraints import parse_time
-from localcdap.schedules.mapping import read_mapping
+from localcdap.schedules.mappings import read_mapping
 from localcdap.schedules.model import (
     MAPPING,
     AndTrigger,

@@ -16,7 +16,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.schedules import jobs, records, times
 from localcdap.schedules.constraints import Verdict, check_constraints
 from localcdap.schedules.history import add_event
-from localcdap.schedules.jobs import Job, JobState
+from localcdap.schedules.jobs import JobState, ScheduleJob
 from localcdap.schedules.launcher import Launcher
 from localcdap.schedules.model import EventKind, Schedule
 from localcdap.store.store import Store, Transaction
@@ -159,7 +159,7 @@ class Scheduler:
             return _RETRY_S
         return _TICK_S
 
-    def _apply(self, tx: Transaction, generation: int) -> tuple[Schedule, Job] | None:
+    def _apply(self, tx: Transaction, generation: int) -> tuple[Schedule, ScheduleJob] | None:
         """Drop a job or mark it as being launched; return it then, with its schedule."""
         job = jobs.find(tx, generation)
         if job is None:
@@ -181,7 +181,7 @@ class Scheduler:
                 add_event(tx, schedule, now, decision.kind, decision.message)
         return None
 
-    def _launch(self, schedule: Schedule, job: Job) -> None:
+    def _launch(self, schedule: Schedule, job: ScheduleJob) -> None:
         kind, message = self._launcher.launch(schedule, job)
         run = job.run if kind is EventKind.STARTED else None
         with self._store.transaction() as tx:
@@ -201,7 +201,7 @@ WAIT: Final = Decision("wait")
 LAUNCH: Final = Decision("launch")
 
 
-def decide(tx: Transaction, schedule: Schedule | None, job: Job, now: int) -> Decision:
+def decide(tx: Transaction, schedule: Schedule | None, job: ScheduleJob, now: int) -> Decision:
     """Return what is to be done with a job (CDAP 6 ``ConstraintCheckerService.checkAndUpdateJob``).
 
     :param schedule: None when it was deleted.

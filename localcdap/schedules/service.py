@@ -16,7 +16,7 @@ from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.model import get_now
 from localcdap.schedules import history, jobs, plans, records, times
 from localcdap.schedules.changes import ScheduleChanges
-from localcdap.schedules.jobs import Job
+from localcdap.schedules.jobs import ScheduleJob
 from localcdap.schedules.model import (
     PartitionTrigger,
     PlannedTime,
@@ -50,7 +50,7 @@ _OF_SCHEDULE: Final = of_application(name="application")
 _TIME: Final = "%a %Y-%m-%d %H:%M:%S %Z"
 
 
-def _get_entity(found: Schedule | Job | ScheduleEvent | PlannedTime) -> MetadataEntity:
+def _get_entity(found: Schedule | ScheduleJob | ScheduleEvent | PlannedTime) -> MetadataEntity:
     return MetadataEntity.of_application(found.application, getattr(found, "namespace", ""))
 
 
@@ -290,7 +290,7 @@ class ScheduleService:
     @shows_visible(_get_entity)
     def list_jobs(
         self, namespace: str, application: str | None = None, name: str | None = None
-    ) -> list[Job]:
+    ) -> list[ScheduleJob]:
         """Return what was triggered and waits, the oldest first."""
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:

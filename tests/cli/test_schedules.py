@@ -94,8 +94,16 @@ def test_several_triggers_and_a_file(command, tmp_path: Path):
         (("add", "sales"), 2, "Name both: localcdap schedules add PIPELINE NAME"),
         (("add", "sales", "x"), 2, "No trigger was specified for the schedule"),
         (("add", "nope", "x", "--cron", "0 3 * * *"), 1, "nope"),
-        (("add", "sales", "x", "--cron", "0 3 * * 0"), 2, "'0' is no day of week: use 1 to 7"),
-        (("add", "sales", "x", "--cron", "0 3 * * *", "--delay", "10"), 2, "'10' is no duration"),
+        (
+            ("add", "sales", "x", "--cron", "0 3 * * 0"),
+            2,
+            "'0' is not a valid day of week: use 1 to 7",
+        ),
+        (
+            ("add", "sales", "x", "--cron", "0 3 * * *", "--delay", "10"),
+            2,
+            "'10' is not a valid duration",
+        ),
         (("add", "sales", "x", "--partitions", "d=many"), 2, "names no number of partitions"),
         (("add", "sales", "x", "--cron", "* * * * *", "--between", "9-10"), 2, "start time '9'"),
         (("add", "sales", "x", "--after", "a", "--map-property", "a=b"), 2, "TARGET=STAGE"),

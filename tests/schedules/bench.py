@@ -18,7 +18,7 @@ from localcdap.pipeline.library.application_model import Application, ChangeDeta
 from localcdap.runs.model import Run, RunRequest
 from localcdap.runs.records import RunRecords
 from localcdap.schedules.changes import ScheduleChanges
-from localcdap.schedules.jobs import Job
+from localcdap.schedules.jobs import ScheduleJob
 from localcdap.schedules.launcher import Launcher
 from localcdap.schedules.listener import DeploymentObserver, ScheduleListener
 from localcdap.schedules.model import Schedule, ScheduleEvent, ScheduleRequest, TimeTrigger, Trigger
@@ -163,7 +163,7 @@ class Bench:
         self.records.add(run, GONE, document or "{}")
         return run
 
-    def list_jobs(self) -> list[Job]:
+    def list_jobs(self) -> list[ScheduleJob]:
         return self.service.list_jobs("default")
 
     def list_events(self) -> list[ScheduleEvent]:

@@ -97,7 +97,7 @@ def test_a_new_partition_starts_a_run_whose_end_starts_another(
     assert [each["id"] for each in json_records(tmp_path / "second")] == [1, 2]
     runs = instance.cdap.statistics.read_dashboard(first.starting // 1000, 600, ["default"])
     assert [each.start_method for each in runs] == ["TRIGGERED", "TRIGGERED"]
-    # A change of a partition is no new one.
+    # A change of a partition does not count as a new one.
     instance.cdap.transactions.run(
         lambda tx: tx.dataset("days").add_metadata({"day": "friday"}, {"seen": "yes"})
     )

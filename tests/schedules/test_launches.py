@@ -28,7 +28,7 @@ def test_arguments_of_the_triggering_run_are_passed_on(bench: Bench):
 
     (request,) = bench.tick()
 
-    # What comes from the trigger wins over the schedule's own properties, and the mapping is no argument.
+    # What comes from the trigger wins over the schedule's own properties, and the mapping is left out.
     assert request.arguments == {"own": "1", "region": "north", "date": "friday"}
     (event,) = bench.list_events()
     assert event.message == (
@@ -76,7 +76,7 @@ def test_the_pipeline_of_a_value_may_be_named(bench: Bench):
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"arguments": [1]}'])
 def test_a_mapping_that_is_none_is_refused(bench: Bench, text: str):
-    with pytest.raises(BadRequestError, match="is no mapping"):
+    with pytest.raises(BadRequestError, match="is not a valid mapping"):
         bench.add(HOURLY, properties={MAPPING: text})
 
 

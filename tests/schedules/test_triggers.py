@@ -217,7 +217,10 @@ def test_schedules_are_found_by_the_program_that_triggers_them(bench: Bench):
             "programStatuses must be specified",
         ),
         (new_in("d", 0), "numPartitions must be greater than or equal to 1 but is 0"),
-        (TimeTrigger("0 25 * * *"), "Invalid cron expression '0 25 * * *': '25' is no hour"),
+        (
+            TimeTrigger("0 25 * * *"),
+            "Invalid cron expression '0 25 * * *': '25' is not a valid hour",
+        ),
         (AndTrigger([TimeTrigger("x"), new_in("d", -1)]), "numPartitions must be"),
     ],
 )

@@ -34,7 +34,7 @@ class FieldError(ValueError):
     """A field that cannot be read; the text says what it may be."""
 
 
-class Field(msgspec.Struct, frozen=True):
+class CronField(msgspec.Struct, frozen=True):
     """A kind of field: its name in messages, its values, and the names that stand for values."""
 
     name: str
@@ -68,7 +68,7 @@ class Field(msgspec.Struct, frozen=True):
             return self.lowest + self.names.index(text)
         value = int(text) if text.isascii() and text.isdigit() else -1
         if not self.lowest <= value <= self.highest:
-            raise FieldError(f"'{text}' is no {self.name}: use {self.describe()}")
+            raise FieldError(f"'{text}' is not a valid {self.name}: use {self.describe()}")
         return value
 
     def describe(self) -> str:
@@ -97,13 +97,13 @@ class Field(msgspec.Struct, frozen=True):
         return step
 
 
-SECOND: Final = Field("second", 0, 59)
-MINUTE: Final = Field("minute", 0, 59)
-HOUR: Final = Field("hour", 0, 23)
-DAY_OF_MONTH: Final = Field("day of month", 1, 31)
-MONTH: Final = Field("month", 1, 12, tuple(_MONTHS))
-DAY_OF_WEEK: Final = Field("day of week", 1, 7, tuple(DAYS))
-YEAR: Final = Field("year", FIRST_YEAR, LAST_YEAR)
+SECOND: Final = CronField("second", 0, 59)
+MINUTE: Final = CronField("minute", 0, 59)
+HOUR: Final = CronField("hour", 0, 23)
+DAY_OF_MONTH: Final = CronField("day of month", 1, 31)
+MONTH: Final = CronField("month", 1, 12, tuple(_MONTHS))
+DAY_OF_WEEK: Final = CronField("day of week", 1, 7, tuple(DAYS))
+YEAR: Final = CronField("year", FIRST_YEAR, LAST_YEAR)
 
 
 class MonthDays(msgspec.Struct, frozen=True):
@@ -156,7 +156,7 @@ def parse_month_days(text: str) -> MonthDays:
     if "L" in text or "W" in text:
         if "," in text or ("W" in text and "-" in text):
             raise FieldError(
-                f"'{text}' is no day of month: 'L' and 'W' stand alone, such as L, L-3, LW or 15W"
+                f"'{text}' is not a valid day of month: 'L' and 'W' stand alone, such as L, L-3, LW or 15W"
             )
         if text.startswith("L"):
             rest = text[1:]
@@ -166,9 +166,13 @@ def parse_month_days(text: str) -> MonthDays:
                 return MonthDays((), 0, is_weekday)
             if rest.startswith("-") and rest[1:].isdigit() and int(rest[1:]) <= 30:
                 return MonthDays((), int(rest[1:]), is_weekday)
-            raise FieldError(f"'{text}' is no day of month: after 'L' comes -0 to -30, or 'W'")
+            raise FieldError(
+                f"'{text}' is not a valid day of month: after 'L' comes -0 to -30, or 'W'"
+            )
         if not text.endswith("W"):
-            raise FieldError(f"'{text}' is no day of month: 'L' stands first, and 'W' last")
+            raise FieldError(
+                f"'{text}' is not a valid day of month: 'L' stands first, and 'W' last"
+            )
         return MonthDays((DAY_OF_MONTH.read_value(text[:-1]),), None, is_weekday=True)
     return MonthDays(DAY_OF_MONTH.parse(text))
 
@@ -182,7 +186,9 @@ def parse_week_days(text: str) -> WeekDays:
     if has_week:
         number = int(week) if week.isascii() and week.isdigit() else 0
         if not 0 < number <= _MOST_WEEKS:
-            raise FieldError(f"'{text}' is no day of week: after '#' comes 1 to 5, such as FRI#3")
+            raise FieldError(
+                f"'{text}' is not a valid day of week: after '#' comes 1 to 5, such as FRI#3"
+            )
         return WeekDays((DAY_OF_WEEK.read_value(day),), number)
     if text == "L":
         return WeekDays((_WEEK,))

@@ -93,75 +93,55 @@ class ScheduleForm(DialogScreen[FormAnswer]):
         self._schedule = schedule
 
     def compose(self) -> ComposeResult:
-        found, namespace = self._schedule, self.studio.namespace
-        simple = _list_parts(found.trigger) if found is not None else []
-        times = [each for each in simple if isinstance(each, TimeTrigger)]
-        runs = [each for each in simple if isinstance(each, ProgramStatusTrigger)]
-        data = [each for each in simple if isinstance(each, PartitionTrigger)]
-        limits = [
-            each
-            for each in (found.constraints if found is not None else [])
-            if isinstance(each, ConcurrencyConstraint)
-        ]
+        found = self._schedule
         title = "New schedule of" if found is None else f"Schedule {found.name} of"
         with Vertical():
             yield Static(Content(f"{title} {self._pipeline}"), id="form-title")
             if found is None:
-                yield from _compose_row("name", Input(id="form-name", compact=True))
-            cron = times[0].cron_expression if times else ""
-            yield from _compose_row("at times", Input(cron, id="form-cron", compact=True))
-            yield Static(_WEEKDAYS_NOTE, id="form-times")
-            zone = (times[0].time_zone or "") if times else ""
-            yield from _compose_row(
-                "time zone",
-                Input(zone, placeholder="that of this machine", id="form-zone", compact=True),
-            )
-            yield from _compose_row(
-                "after runs of",
-                Input(
-                    " ".join(format_run_trigger(each, namespace) for each in runs),
-                    placeholder="PIPELINE=COMPLETED",
-                    suggester=SuggestFromList(self._choices.pipelines),
-                    id="form-runs",
-                    compact=True,
-                ),
-            )
-            yield from _compose_row(
-                "for partitions of",
-                Input(
-                    " ".join(format_partition_trigger(each, namespace) for each in data),
-                    placeholder="DATASET=1",
-                    suggester=SuggestFromList(self._choices.datasets),
-                    id="form-partitions",
-                    compact=True,
-                ),
-            )
-            is_any = found is not None and isinstance(found.trigger, OrTrigger)
-            yield from _compose_row(
-                "", Checkbox("one of these is enough", is_any, id="form-any", compact=True)
-            )
-            most = str(limits[0].max_concurrency) if limits else ""
-            yield from _compose_row(
-                "runs at once", Input(most, placeholder="any number", id="form-most", compact=True)
-            )
-            waits = bool(limits) and limits[0].wait_until_met
-            yield from _compose_row(
-                "", Checkbox("wait for that", waits, id="form-waits", compact=True)
-            )
-            yield from _compose_row(
-                "arguments",
-                Input(
-                    _format_arguments(found),
-                    placeholder="name=value, name=value",
-                    id="form-arguments",
-                    compact=True,
-                ),
-            )
+                yield from _compose_text("name", "name", "")
+            yield from self._compose_triggers()
+            yield from self._compose_conditions()
             yield Static(id="form-problem")
             with Horizontal(id="form-buttons"):
                 yield Button("Cancel", id="cancel", compact=True)
                 yield Button("Apply", id="take", variant="primary", compact=True)
         yield Footer(show_command_palette=False)
+
+    def _compose_triggers(self) -> ComposeResult:
+        found, namespace = self._schedule, self.studio.namespace
+        parts = _list_parts(found.trigger) if found is not None else []
+        time = next((each for each in parts if isinstance(each, TimeTrigger)), None)
+        runs = [
+            format_run_trigger(each, namespace)
+            for each in parts
+            if isinstance(each, ProgramStatusTrigger)
+        ]
+        data = [
+            format_partition_trigger(each, namespace)
+            for each in parts
+            if isinstance(each, PartitionTrigger)
+        ]
+        yield from _compose_text("at times", "cron", time.cron_expression if time else "")
+        yield Static(_WEEKDAYS_NOTE, id="form-times")
+        zone = (time.time_zone if time else "") or ""
+        yield from _compose_text("time zone", "zone", zone, "that of this machine")
+        pipelines, datasets = self._choices.pipelines, self._choices.datasets
+        example = "PIPELINE=COMPLETED"
+        yield from _compose_text("after runs of", "runs", " ".join(runs), example, pipelines)
+        name = "for partitions of"
+        yield from _compose_text(name, "partitions", " ".join(data), "DATASET=1", datasets)
+        is_any = found is not None and isinstance(found.trigger, OrTrigger)
+        yield from _compose_switch("one of these is enough", "any", is_on=is_any)
+
+    def _compose_conditions(self) -> ComposeResult:
+        found = self._schedule.constraints if self._schedule is not None else []
+        limit = next((each for each in found if isinstance(each, ConcurrencyConstraint)), None)
+        most = str(limit.max_concurrency) if limit is not None else ""
+        yield from _compose_text("runs at once", "most", most, "any number")
+        waits = limit is not None and limit.wait_until_met
+        yield from _compose_switch("wait for that", "waits", is_on=waits)
+        given = _format_arguments(self._schedule)
+        yield from _compose_text("arguments", "arguments", given, "name=value, name=value")
 
     def on_mount(self) -> None:
         self._show_times()
@@ -240,7 +220,7 @@ class ScheduleForm(DialogScreen[FormAnswer]):
         if not most:
             return kept
         if not most.isdecimal() or not int(most):
-            raise BadRequestError(f"'{most}' is no number of runs.")
+            raise BadRequestError(f"'{most}' is not a valid number of runs.")
         waits = self.query_one("#form-waits", Checkbox).value
         return [ConcurrencyConstraint(int(most), waits), *kept]
 
@@ -252,7 +232,9 @@ class ScheduleForm(DialogScreen[FormAnswer]):
                 continue
             name, equals, value = each.partition("=")
             if not equals or not name.strip():
-                raise BadRequestError(f"'{each.strip()}' is no argument.", "Write name=value.")
+                raise BadRequestError(
+                    f"'{each.strip()}' is not a valid argument.", "Write name=value."
+                )
             found[name.strip()] = value.strip()
         return found
 
@@ -278,7 +260,25 @@ def _format_arguments(schedule: Schedule | None) -> str:
     return ", ".join(f"{name}={value}" for name, value in given.items() if name != MAPPING)
 
 
-def _compose_row(label: str, field: Input | Checkbox) -> ComposeResult:
+def _compose_text(
+    label: str, field: str, value: str, placeholder: str = "", known: Sequence[str] = ()
+) -> ComposeResult:
+    """Compose a row with a text.
+
+    :param known: the values that the field completes.
+    """
     with Horizontal(classes="row"):
         yield Static(label, classes="label")
-        yield field
+        yield Input(
+            value,
+            placeholder=placeholder,
+            suggester=SuggestFromList(known) if known else None,
+            id=f"form-{field}",
+            compact=True,
+        )
+
+
+def _compose_switch(label: str, field: str, *, is_on: bool) -> ComposeResult:
+    with Horizontal(classes="row"):
+        yield Static("", classes="label")
+        yield Checkbox(label, is_on, id=f"form-{field}", compact=True)

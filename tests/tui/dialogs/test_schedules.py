@@ -60,7 +60,7 @@ async def test_a_schedule_is_made_enabled_changed_and_deleted(open_studio, cdap)
         await driver.press("a")
         assert isinstance(driver.app.screen, ScheduleForm)
         await fill(driver, name="nightly", cron="0 25 * * *")
-        assert "'25' is no hour: use 0 to 23" in text_of(driver, "#form-times")
+        assert "'25' is not a valid hour: use 0 to 23" in text_of(driver, "#form-times")
         await fill(driver, cron="0 3 ? * MON", most="1", arguments="day=1, to=x")
         times = text_of(driver, "#form-times").splitlines()
         assert len(times) == 5
@@ -102,7 +102,7 @@ async def test_what_is_wrong_is_said_and_nothing_is_lost(open_studio, cdap):
         assert text_of(driver, "#form-problem") == "Enter times, a pipeline or a dataset."
         await fill(driver, cron="0 3 * * *", arguments="x")
         await driver.press("ctrl+s")
-        assert text_of(driver, "#form-problem").startswith("'x' is no argument.")
+        assert text_of(driver, "#form-problem").startswith("'x' is not a valid argument.")
         await fill(driver, arguments="", cron="0 99 * * *")
         await driver.press("ctrl+s")
         assert "Invalid cron expression '0 99 * * *'" in text_of(driver, "#schedules-problem")

@@ -223,7 +223,7 @@ def _get_key(request: RestRequest) -> tuple[str, str, str]:
 def _read_body(request: RestRequest) -> dict[str, Any]:
     """Return the schedule in a body.
 
-    :raises RestError: when it is no object, or has another name than the path (400).
+    :raises RestError: when it is not an object, or has another name than the path (400).
     """
     body = request.decode(Any, "Error parsing request body as a schedule specification: {}")
     if not isinstance(body, dict):

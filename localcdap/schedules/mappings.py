@@ -60,13 +60,13 @@ class TriggerMapping(msgspec.Struct, frozen=True, rename="camel"):
 def read_mapping(text: str) -> TriggerMapping:
     """Read the property of a schedule.
 
-    :raises BadRequestError: when it is no mapping.
+    :raises BadRequestError: when it is not a valid mapping.
     """
     try:
         return decode_json(text, TriggerMapping)
     except msgspec.DecodeError as error:
         raise BadRequestError(
-            f"The property '{MAPPING}' is no mapping: {error}",
+            f"The property '{MAPPING}' is not a valid mapping: {error}",
             'Give {"arguments": [{"source": "day", "target": "date"}], "pluginProperties": '
             '[{"stageName": "Sink", "source": "path", "target": "input"}]}.',
         ) from None
