@@ -68,7 +68,7 @@ def is_satisfied(trigger: Trigger, notifications: Sequence[Notification]) -> boo
 def find_trigger_infos(
     trigger: Trigger, notifications: Sequence[Notification]
 ) -> list[TriggerInfo]:
-    """Return what the run is told of the simple triggers that are satisfied, in their order."""
+    """Return what the run gets from the simple triggers that are satisfied, in their order."""
     found = []
     for each in list_simple(trigger):
         if not is_satisfied(each, notifications):
