@@ -75,16 +75,6 @@ def find_last(tx: Transaction, namespace: str) -> dict[tuple[str, str], Schedule
     return {(each.application, each.schedule): each for each in _read(rows)}
 
 
-def count_lost(tx: Transaction, since: int) -> int:
-    """Return the number of events after a time that are about triggers without a run."""
-    rows = tx.execute(
-        "SELECT count(*) FROM schedule_events WHERE time >= ? AND kind != ?",
-        (since, EventKind.STARTED.value),
-    )
-    count: int = rows[0][0]
-    return count
-
-
 def _read(rows: Sequence[tuple[Any, ...]]) -> list[ScheduleEvent]:
     return [
         ScheduleEvent(number, namespace, application, schedule, time, EventKind(kind), text, run)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from localcdap.cli.main import run as run_command
 from localcdap.datasets.model import DatasetRequest
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.host import open_in_process
@@ -164,3 +165,25 @@ def test_the_server_keeps_a_host_up_in_which_schedules_act(
     assert time.time() * 1000 - last["time"] < 60_000
     events = instance.cdap.schedules.list_events("default")
     assert {each.kind for each in events} == {EventKind.STARTED}
+
+
+def test_doctor_says_which_schedules_missed_their_times(
+    instance: TemporaryInstance, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    deploy(instance, "p", tmp_path, str(tmp_path / "in.csv"))
+    minute = (time.gmtime().tm_min + 30) % 60  # never due while the test runs
+    add(instance, "p", "hourly", ScheduleRequest(TimeTrigger(f"{minute} * * * *", "UTC")))
+    store = instance.cdap.runs._store
+    with store.transaction() as tx:
+        tx.execute("UPDATE schedule_times SET next = next - 7_200_000")
+    instance.close()  # as after two hours without a host
+
+    deadline = time.monotonic() + 60
+    while not (events := instance.cdap.schedules.list_events("default")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert events[0].kind is EventKind.MISSED
+    assert instance.cdap.runs.list_runs("default") == []
+    run_command(["doctor", "--home", str(instance.home.path)])
+    assert "p hourly, " in (shown := capsys.readouterr().out)
+    assert "2 runs were not started: " in shown
