@@ -13,6 +13,7 @@ from localcdap.api.app.events import (
     RunStatusChanged,
     SystemEventListener,
 )
+from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import APPLICATION
 from localcdap.pipeline.document.model import PipelineType
 from localcdap.pipeline.document.reader import read_document
@@ -90,7 +91,13 @@ class DeploymentObserver:
             if isinstance(each, EntityDeleted):
                 self._remove_all(tx, namespace, name)
             else:
-                self._follow_document(tx, namespace, name)
+                try:
+                    self._follow_document(tx, namespace, name)
+                except BadRequestError as error:
+                    raise BadRequestError(
+                        f"The 'schedule' of pipeline '{name}' cannot be used: {error.message}",
+                        "Change it in the document, with 's' in the studio, or remove it.",
+                    ) from None
 
     def _follow_document(self, tx: Transaction, namespace: str, name: str) -> None:
         """Make or change the schedule that the document of a pipeline asks for.

@@ -24,6 +24,7 @@ from localcdap.schedules.listener import DeploymentObserver, ScheduleListener
 from localcdap.schedules.model import Schedule, ScheduleEvent, ScheduleRequest, TimeTrigger, Trigger
 from localcdap.schedules.scheduler import Scheduler
 from localcdap.schedules.service import ScheduleService
+from localcdap.security.principals import get_current_user
 from localcdap.store.store import Store
 from tests.runs.stored_runs import GONE, make_run
 
@@ -46,6 +47,8 @@ class Bench:
         self.catches_up = catches_up
         self.now = START
         self.started: list[RunRequest] = []
+        self.users: list[str | None] = []
+        """As whom they were started."""
         self.failure: Exception | None = None
         self.open()
 
@@ -177,6 +180,7 @@ class Bench:
         run.run, run.application_version = request.run, request.application_version
         self.records.add(run, GONE, "{}")
         self.started.append(request)
+        self.users.append(get_current_user())
         return run
 
     def _find(self, namespace: str, name: str) -> tuple[str, str]:

@@ -77,6 +77,9 @@ def test_a_streaming_pipeline_has_no_schedule(bench: Bench):
 
 
 def test_a_deployment_with_an_invalid_schedule_stores_nothing(bench: Bench):
-    with pytest.raises(BadRequestError, match="Invalid cron expression '0 99"):
+    with pytest.raises(
+        BadRequestError,
+        match="The 'schedule' of pipeline 'q' cannot be used: Invalid cron expression '0 99",
+    ):
         bench.deploy("q", document(schedule="0 99 * * *"))
     assert bench.store.read("SELECT * FROM applications WHERE name = 'q'") == []

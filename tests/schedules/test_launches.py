@@ -6,9 +6,11 @@ import json
 
 import pytest
 
-from localcdap.api.errors import BadRequestError, InvalidPipelineError
+from localcdap.api.errors import BadRequestError, InvalidPipelineError, UnauthorizedError
+from localcdap.api.security import Principal
 from localcdap.schedules.jobs import JobState
 from localcdap.schedules.model import MAPPING, EventKind, OrTrigger
+from localcdap.security.principals import act_as
 from tests.e2e.pipelines import pipeline, stage
 from tests.schedules.bench import HOUR, MINUTE, Bench
 from tests.schedules.test_triggers import HOURLY, after, new_in
@@ -154,3 +156,21 @@ def test_a_schedule_that_is_deleted_while_its_run_is_started_goes_on(bench: Benc
     assert len(bench.tick(HOUR)) == 1
     assert bench.list_jobs() == []
     assert [each.kind for each in bench.list_events()] == [EventKind.STARTED]
+
+
+def test_a_run_acts_as_who_has_enabled_its_schedule_last(bench: Bench):
+    with act_as(Principal("ada")):
+        bench.add(HOURLY)
+    bench.tick(HOUR)
+    with act_as(Principal("bob")):
+        bench.service.suspend("default", "p", "s")
+        bench.service.enable("default", "p", "s")
+    bench.tick(HOUR)
+    assert bench.users == ["ada", "bob"]
+
+
+def test_a_right_that_was_lost_is_reported(bench: Bench):
+    bench.add(HOURLY)
+    bench.failure = UnauthorizedError("Principal 'ada' lacks EXECUTE on application p.")
+    bench.tick(HOUR)
+    assert "lacks EXECUTE" in bench.list_events()[-1].message
