@@ -18,6 +18,7 @@ from benchmarks.metadata import metadata
 from benchmarks.recipes import checked_seconds
 from benchmarks.reports import reports
 from benchmarks.rest import rest
+from benchmarks.schedules import schedules
 from benchmarks.sessions import make_purchases, open_session
 from benchmarks.structured import structured
 from benchmarks.studio import studio
@@ -254,6 +255,7 @@ ALL: Final = {
     "lineage": lineage,
     "reports": reports,
     "rest": rest,
+    "schedules": schedules,
     "analytics": analytics,
     "studio": studio,
 }

@@ -56,6 +56,7 @@ EVERY_SETTING = """
         plugin.memory_mb = 512
         app = {time_limit_s = 5, memory_mb = 300, idle_minutes = 1, jobs_at_once = 2, job_memory_mb = 900}
         runs = {keep_days = 30, keep_newest = 100, update_datasets = true, recorded_on_clusters = true}
+        schedules = {catch_up = true}
         host.idle_seconds = 0
         security.enabled = true
         locations."gs://sales" = "data/sales"
@@ -117,6 +118,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         "runs.keep_days": 30,
         "runs.keep_newest": 100,
         "runs.update_datasets": True,
+        "schedules.catch_up": True,
         "lineage.retention.days": 0.5,
         "data.tx.timeout": 7.0,
         "data.tx.max.timeout": 70.0,
@@ -458,9 +460,7 @@ def test_a_wrong_address_is_reported_without_its_secrets(file, address, problem)
 @given(st.text())
 def test_any_text_is_an_address_or_not(text):
     find_address_error(f"sc://{text}")
-    shown = hide_parameters(f"sc://host:1/;token={text}")
-
-    assert shown == "sc://host:1"
+    assert hide_parameters(f"sc://host:1/;token={text}") == "sc://host:1"
 
 
 def test_secrets_of_profiles_are_not_effective_settings(file):

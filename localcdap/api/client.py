@@ -21,6 +21,7 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
         - ``applications``, ``drafts``, ``templates``: deployed and unfinished pipelines, plugin templates
         - ``runs``, ``previews``, ``debugging``, ``cases``: run a pipeline, or parts of it on a few records;
           ``recordings``: what stages read and write in place of systems that are not here
+        - ``schedules``: what starts runs at times, after other runs and for new partitions
         - ``statistics``: dashboards and overviews of runs, and why they fail
         - ``artifacts``, ``methods``: the plugins and their methods; ``apps``: system applications;
           ``jobs``: what they compute on Spark

@@ -121,6 +121,11 @@ def _list_pipelines(cdap: Cdap, _: click.Context, namespace: str) -> Iterable[st
     return [each.name for each in cdap.applications.list_applications(namespace)]
 
 
+def _list_schedules(cdap: Cdap, ctx: click.Context, namespace: str) -> Iterable[str]:
+    pipeline = ctx.params.get("pipeline")
+    return [e.schedule.name for e in cdap.schedules.list_schedules(namespace, pipeline)]
+
+
 def _list_pipelines_and_drafts(cdap: Cdap, ctx: click.Context, namespace: str) -> Iterable[str]:
     drafts = [f"draft:{each.name}" for each in cdap.drafts.list_drafts(namespace)]
     return [*_list_pipelines(cdap, ctx, namespace), *drafts]
@@ -213,6 +218,12 @@ _VALUES: Final[dict[tuple[str, str], _Complete]] = {
     ("export", "name"): _complete(_list_pipelines),
     ("pipelines", "name"): _complete(_list_pipelines),
     ("runs", "words"): _complete(_list_pipelines),
+    ("schedules", "pipeline"): _complete(_list_pipelines),
+    ("schedules", "name"): _complete(_list_schedules),
+    ("schedules", "after"): _complete(_list_pipelines),
+    ("schedules", "partitions"): _complete(
+        lambda cdap, _, ns: [e.name for e in cdap.datasets.list_datasets(ns)]
+    ),
     ("studio", "pipeline"): _PIPELINE,
     ("test", "new"): _PIPELINE,
     ("diff", "a"): _DRAFT,

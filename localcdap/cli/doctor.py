@@ -22,6 +22,7 @@ from localcdap.settings import Profile, Settings, describe_settings, load_settin
 from localcdap.text import format_time
 
 if TYPE_CHECKING:
+    from localcdap.host import Cdap
     from localcdap.metadata.service import SetAsideMetadata
     from localcdap.openlineage.delivery import DestinationStatus
     from localcdap.security.service import SecurityStatus
@@ -202,6 +203,7 @@ def _check_instance(instance: Instance) -> Iterator[Finding]:
         for warning in cdap.artifacts.list_capability_warnings(instance.namespace):
             fix = "Correct the name, or add it to 'plugin.capabilities.known' in localcdap.toml."
             yield Finding("capabilities", False, warning, fix)
+        yield from _check_schedules(cdap, instance.namespace)
         yield from _check_metadata(cdap.metadata.list_set_aside())
         yield from _check_openlineage(cdap.openlineage.list_destinations())
         for listener in cdap.messaging.list_listeners():
@@ -215,6 +217,23 @@ def _check_instance(instance: Instance) -> Iterator[Finding]:
                     "It is tried again every minute. To skip the event: localcdap doctor "
                     f"--skip-event {listener.name}",
                 )
+
+
+def _check_schedules(cdap: Cdap, namespace: str) -> Iterator[Finding]:
+    """Check that schedules started the runs that they were to start."""
+    from localcdap.schedules.model import EventKind
+
+    lost = (EventKind.MISSED, EventKind.FAILED, EventKind.TIMED_OUT)
+    for each in cdap.schedules.list_schedules(namespace):
+        event = each.last_event
+        if event is not None and event.kind in lost:
+            where = f"{each.schedule.application} {each.schedule.name}"
+            yield Finding(
+                "schedules",
+                False,
+                f"{where}, {format_time(event.time)}: {event.message}",
+                f"See 'localcdap schedules show {where}'. Keep a host up with 'localcdap server start'.",
+            )
 
 
 def _check_metadata(set_aside: list[SetAsideMetadata]) -> Iterator[Finding]:

@@ -32,6 +32,7 @@ _COMMANDS: Final = {
     "import": "Deploy a pipeline file as a new version of the pipeline.",
     "export": "Write the file of a deployed pipeline.",
     "pipelines": "List, show or delete the deployed pipelines.",
+    "schedules": "Make, list or change schedules of pipelines, and show when runs are due.",
     "drafts": "Save unfinished pipelines, with every revision.",
     "preview": "Run a pipeline on a few records and show the records of each stage.",
     "record": "Keep the records that a stage gives in a file.",

@@ -24,7 +24,7 @@ from localcdap.cli.recordings import parse_recordings, print_stand_ins, record_o
 from localcdap.cli.records import print_results
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.expectations import RECENT_RUNS, find_changes
-from localcdap.runs.model import Run, RunRequest
+from localcdap.runs.model import Run, RunRequest, describe_start
 from localcdap.text import format_duration
 
 if TYPE_CHECKING:
@@ -151,7 +151,10 @@ def show_result(run: Run, changes: Mapping[tuple[str, str], str] = NO_CHANGES) -
     took = format_duration(run.starting, run.end)
     colour = {RunStatus.COMPLETED: "green", RunStatus.FAILED: "red"}.get(run.status, "yellow")
     secho(f"{run.status}", fg=colour, bold=True, nl=False)
-    echo(f"  {run.pipeline}  run {run.run}{f'  in {took}' if took else ''}")
+    how = describe_start(run)
+    echo(
+        f"  {run.pipeline}  run {run.run}{f'  in {took}' if took else ''}{f'  {how}' if how else ''}"
+    )
     if run.error is not None:
         secho(run.error.message, fg="red")
         if run.error.corrective_action:

@@ -13,6 +13,11 @@ import msgspec
 from localcdap.api.dataset.access import AccessKind, AnnotationRules
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
+from localcdap.datasets.partition_events import (
+    PublishPartitions,
+    create_event,
+    ignore_partitions,
+)
 from localcdap.metadata.accesses import AccessRecorder
 from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId, ProgramRunId
 from localcdap.security.access import SwitchedAuthorizer
@@ -53,6 +58,7 @@ class DatasetAccessLog:
 
     :param folder: of the file sets of all namespaces.
     :param rules: which calls between methods of a dataset are allowed.
+    :param publish: publishes events about partitions, as part of a transaction.
     """
 
     def __init__(
@@ -62,7 +68,9 @@ class DatasetAccessLog:
         recorder: AccessRecorder,
         folder: Path,
         rules: AnnotationRules = AnnotationRules.STRICT,
+        publish: PublishPartitions = ignore_partitions,
     ) -> None:
+        self._publish = publish
         self._store = store
         self._authorizer = authorizer
         self._recorder = recorder
@@ -109,6 +117,10 @@ class DatasetAccessLog:
                 related=[each.type for each in found if not each.is_audited],
             )
         tx.on_commit(lambda: self._remember(new))
+
+    def note_partitions(self, tx: Transaction, namespace: str, dataset: str, count: int) -> None:
+        """Publish that a dataset gets partitions, as part of a transaction."""
+        self._publish(tx, create_event(namespace, dataset, count))
 
     def _find_new(self, accessor: Accessor, every: Collection[Noted]) -> list[_Record]:
         if not accessor.context:
@@ -157,3 +169,6 @@ class AccessorAccesses:
 
     def record_at_commit(self, tx: Transaction, found: Collection[Noted]) -> None:
         self._log.record_within(tx, self._accessor, found)
+
+    def note_partitions(self, tx: Transaction, namespace: str, dataset: str, count: int) -> None:
+        self._log.note_partitions(tx, namespace, dataset, count)

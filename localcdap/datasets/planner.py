@@ -5,6 +5,7 @@ The rules are those of :mod:`localcdap.datasets.declarations`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -26,6 +27,11 @@ from localcdap.api.security import Authorizer, Permission
 from localcdap.datasets.declarations import create_call
 from localcdap.datasets.folders import join_transaction
 from localcdap.datasets.owners import DatasetOwners
+from localcdap.datasets.partition_events import (
+    PublishPartitions,
+    create_event,
+    ignore_partitions,
+)
 from localcdap.datasets.partitions import adopt_partitions, change_partition, describe_files
 from localcdap.datasets.specifications import compare, list_folders
 from localcdap.datasets.storage import NamespaceStorage, refuse_shared_folder
@@ -58,6 +64,7 @@ class PipelineDatasets:
         authorizer: Authorizer = ALLOW_ALL,
         types: DatasetTypes | None = None,
         owners: DatasetOwners | None = None,
+        publish: PublishPartitions = ignore_partitions,
     ) -> None:
         """Build the planner.
 
@@ -65,7 +72,9 @@ class PipelineDatasets:
         :param authorizer: decides which datasets the user of a deployment or run may create and change.
         :param types: the dataset types; None for the built-in ones only.
         :param owners: decides who may be named as an owner; None: anybody.
+        :param publish: publishes events about partitions, as part of a transaction.
         """
+        self._publish = publish
         self._owners = owners
         self._store = store
         self._root = root
@@ -140,6 +149,9 @@ class PipelineDatasets:
         folders = join_transaction(self._store, tx, self._root)
         for each in changes:
             change_partition(tx, folders, self._root, each)
+        added = Counter((e.namespace, e.dataset) for e in changes if e.path is not None)
+        for (namespace, dataset), count in added.items():
+            self._publish(tx, create_event(namespace, dataset, count))
 
     def forget(self, tx: Transaction, namespace: str, application: str) -> None:
         """See :class:`localcdap.pipeline.validation.datasets.DatasetPlanner`."""

@@ -52,6 +52,7 @@ from localcdap.pipeline.application_rows import ApplicationRows
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.sandbox.pool import PluginWorkers
+from localcdap.schedules.records import describe_schedules
 from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import PrivilegeAuthorizer, PrivilegeFile
 from localcdap.security.owners import OwnerPrivileges
@@ -179,7 +180,8 @@ class DataServices:
         types = DatasetTypes(store, folder, self.artifacts, worker)
         owners = DatasetOwners(store, self.namespaces, self._authorizer)
         self._owner_privileges.use(owners.list_owned)
-        self._planner = PipelineDatasets(store, folder, self._authorizer, types, owners)
+        publish = self._topics.publish_event
+        self._planner = PipelineDatasets(store, folder, self._authorizer, types, owners, publish)
         self.run_datasets = RunDatasets(store, folder, self._planner)
         self.datasets = DatasetService(
             store, self.namespaces, self._topics, self._audit_log, folder, types, owners
@@ -187,7 +189,7 @@ class DataServices:
         self.dataset_modules = DatasetModuleService(store, self.artifacts)
         rules = get_annotation_rules(settings.datasets_shipped_annotations)
         self._dataset_accesses = DatasetAccessLog(
-            store, self._authorizer, self._recorder, folder, rules
+            store, self._authorizer, self._recorder, folder, rules, publish
         )
 
     def _open_metadata(self, store: Store) -> None:
@@ -196,7 +198,7 @@ class DataServices:
             store, metadata, self.namespaces, create_checks(self.artifacts), self._authorizer
         )
         self._delivery.add(EmittedMetadataListener(self.metadata))
-        writer = SystemMetadataWriter(metadata)
+        writer = SystemMetadataWriter(metadata, describe_schedules)
         self._topics.add_observer(log.observe)
         self._topics.add_observer(writer.observe)
         with store.snapshot() as tx:

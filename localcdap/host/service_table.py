@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from localcdap.runs.preview.service import PreviewService
     from localcdap.runs.service import RunService
     from localcdap.runs.statistics.service import RunStatisticsService
+    from localcdap.schedules.service import ScheduleService
     from localcdap.security.service import SecurityService
     from localcdap.store.service import DatabaseService
     from localcdap.store.structured.admin import TableAdmin
@@ -119,6 +120,9 @@ class ServiceTable:
     runs: ServiceEntry[RunService] = ServiceEntry("runs", "localcdap.runs.service:RunService")
     statistics: ServiceEntry[RunStatisticsService] = ServiceEntry(
         "statistics", "localcdap.runs.statistics.service:RunStatisticsService"
+    )
+    schedules: ServiceEntry[ScheduleService] = ServiceEntry(
+        "schedules", "localcdap.schedules.service:ScheduleService"
     )
     previews: ServiceEntry[PreviewService] = ServiceEntry(
         "previews", "localcdap.runs.preview.service:PreviewService"

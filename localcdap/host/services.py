@@ -62,6 +62,12 @@ from localcdap.runs.retention import RunRetention
 from localcdap.runs.service import RunReport, RunService
 from localcdap.runs.statistics.service import RunStatisticsService
 from localcdap.sandbox.pool import PluginWorkers
+from localcdap.schedules.changes import ScheduleChanges
+from localcdap.schedules.launcher import Launcher
+from localcdap.schedules.listener import DeploymentObserver, ScheduleListener
+from localcdap.schedules.plans import StoredPlans
+from localcdap.schedules.scheduler import Scheduler
+from localcdap.schedules.service import ScheduleService
 from localcdap.settings import Settings, load_settings
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store
@@ -99,10 +105,8 @@ class HostServices(DataServices):
             structured = self._open_structured_tables(store, settings, undo)
             self._delivery.add(DeletedNamespaceCleanup(structured.admin))
             self.namespaces.register_resource(create_structured_rows_resource(structured))
-            plugin_directories = [home.resolve(each) for each in settings.plugin_directories]
-            self._open_artifacts(
-                store, worker, home, plugin_directories, settings, self._refresh_sessions
-            )
+            folders = [home.resolve(each) for each in settings.plugin_directories]
+            self._open_artifacts(store, worker, home, folders, settings, self._refresh_sessions)
             self._open_tables(store, structured, home)
             self._open_lineage(store, worker, settings.lineage_retention_days)
             self._open_datasets(store, worker, home, settings)
@@ -111,7 +115,6 @@ class HostServices(DataServices):
             provisioners = Provisioners(profiles, engine, settings.locations, warms_up=warms_up)
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
-            self.statistics = RunStatisticsService(store, self._topics, self.namespaces)
             unowned.pop_all()
             self._open_library(store)
             native = provisioners.get(NATIVE)
@@ -121,6 +124,7 @@ class HostServices(DataServices):
             undo.callback(self.cases.close)
             self._open_connectors(worker, settings)
             self._open_metadata(store)
+            scheduler = self._open_schedules(store, settings, undo)
             self._open_openlineage(store, home, settings, undo)
             self._open_sync(store)
             self.database = DatabaseService(store, home.backups)
@@ -135,12 +139,13 @@ class HostServices(DataServices):
             self.jobs = create_jobs(store, self._topics, self.namespaces, launcher, settings)
             undo.callback(self.jobs.close)
             self._open_apps(store, structured, worker, home, settings, undo)
-            watcher = FolderWatcher(plugin_directories, self.artifacts, worker.close)
+            watcher = FolderWatcher(folders, self.artifacts, worker.close)
             undo.callback(watcher.close)
             watcher.start()
             self.runs.resume()
             self.jobs.resume()
             self.namespaces.resume()
+            scheduler.start()
             self._undo = undo.pop_all()
 
     def _open_studio(
@@ -173,7 +178,9 @@ class HostServices(DataServices):
         self.editing.refresh_soon()
 
     def _open_library(self, store: Store) -> None:
-        """Build the services for deployed pipelines and drafts."""
+        """Build the services for deployed pipelines and drafts, and for what is known of their runs."""
+        planned = StoredPlans(store)
+        self.statistics = RunStatisticsService(store, self._topics, self.namespaces, planned)
         self.applications = ApplicationService(
             store,
             self._topics,
@@ -200,6 +207,30 @@ class HostServices(DataServices):
             self.artifacts,
         )
         self.sync = SyncService(store, self.namespaces, kinds)
+
+    def _open_schedules(
+        self, store: Store, settings: Settings, undo: contextlib.ExitStack
+    ) -> Scheduler:
+        """Build the schedules, and what makes them act."""
+        run_records = RunRecords(store, self._topics, self.namespaces)
+        launcher = Launcher(
+            lambda request: self.checks.perform(self.runs, "start", {"request": request}),
+            run_records.get,
+            run_records.read_document_text,
+            self._find_pipeline,
+        )
+        scheduler = Scheduler(store, launcher, catches_up=settings.schedules_catch_up)
+        undo.callback(scheduler.close)
+        changes = ScheduleChanges(self._topics, scheduler.note_change)
+        self.schedules = ScheduleService(store, self.namespaces, changes, self._authorizer)
+        self._topics.add_observer(DeploymentObserver(changes).observe)
+        self._delivery.add_from_now(ScheduleListener(scheduler.note_change))
+        return scheduler
+
+    def _find_pipeline(self, namespace: str, name: str) -> tuple[str, str]:
+        """Return the latest version of a deployed pipeline, and its document."""
+        found = self.applications.find(namespace, name)
+        return found.version, self.applications.export(namespace, name, found.version)
 
     def _open_openlineage(
         self, store: Store, home: Home, settings: Settings, undo: contextlib.ExitStack
@@ -342,6 +373,7 @@ class HostServices(DataServices):
             "active runs": with_runs and self.runs.are_active(),
             "runs that are being started": self.runs.are_starting(),
             "jobs": self.jobs.are_waiting() or (with_runs and self.jobs.are_active()),
+            "schedules": self.schedules.are_active(),
             "previews": self.previews.are_active(),
             "tests of pipelines": self.cases.are_active(),
             "events for applications": self._app_listeners.is_busy(),

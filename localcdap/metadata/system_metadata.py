@@ -8,8 +8,8 @@ reads what it needs from the same transaction.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from localcdap.api.app.events import (
     ArtifactChange,
@@ -24,6 +24,7 @@ from localcdap.api.metadata import (
     ARTIFACT,
     DATASET,
     NAMESPACE,
+    SCHEDULE,
     VERSION,
     WORKFLOW,
     WORKFLOW_NAME,
@@ -57,15 +58,26 @@ EXPLORE: Final = "explore"
 CAPABILITIES: Final = "capabilities"
 
 
-class SystemMetadataWriter:
-    """Writes the SYSTEM metadata of namespaces, applications, programs, tables, artifacts and plugins."""
+DescribeSchedules: TypeAlias = Callable[[Transaction, str, str], Mapping[str, str]]
+"""Returns the descriptions of the schedules of an application by name, by its namespace and name."""
 
-    def __init__(self, metadata: MetadataStore) -> None:
+
+class SystemMetadataWriter:
+    """Writes the SYSTEM metadata of namespaces, applications, programs, schedules, tables, artifacts and
+    plugins.
+
+    :param describe_schedules: returns the descriptions of the schedules of an application, by name.
+    """
+
+    def __init__(
+        self, metadata: MetadataStore, describe_schedules: DescribeSchedules = lambda *_: {}
+    ) -> None:
         self._metadata = metadata
+        self._describe_schedules = describe_schedules
 
     def observe(self, tx: Transaction, events: Sequence[object]) -> None:
         """Write what events change, in their transaction."""
-        mutations = [each for event in events for each in _list_event_mutations(tx, event)]
+        mutations = [each for event in events for each in self._list_event_mutations(tx, event)]
         if mutations:
             self._metadata.apply(tx, mutations)
 
@@ -79,14 +91,14 @@ class SystemMetadataWriter:
         now = time.time_ns() // 1_000_000
         mutations: list[Mutation] = []
         for (name,) in tx.execute("SELECT name FROM namespaces WHERE state = 'active'"):
-            mutations += _list_mutations(tx, MetadataEntity.of_namespace(name), now)
+            mutations += self._list_mutations(tx, MetadataEntity.of_namespace(name), now)
             for application in application_records.list_latest(tx, name):
-                mutations += _list_application_mutations(tx, application)
+                mutations += self._list_application_mutations(tx, application)
         names = {(each.namespace, each.name) for each in table_catalog.list_entries(tx)}
         names |= {(each.namespace, each.name) for each in dataset_catalog.list_datasets(tx)}
         for namespace, name in sorted(names):
             entity = MetadataEntity.of_dataset(name, namespace)
-            mutations += _list_mutations(tx, entity, now)
+            mutations += self._list_mutations(tx, entity, now)
         found = tx.execute("SELECT DISTINCT name, version, scope, namespace FROM artifact")
         changes = [
             ArtifactChange("added", name, version, scope, namespace, "")
@@ -94,34 +106,83 @@ class SystemMetadataWriter:
         ]
         self._metadata.apply(tx, [*mutations, *_list_artifact_mutations(tx, changes, now)])
 
+    def _list_event_mutations(self, tx: Transaction, event: object) -> Iterator[Mutation]:
+        """Yield what an event writes. What happens to artifacts is written at the event about all of them."""
+        if isinstance(event, ArtifactsChanged):
+            yield from _list_artifact_mutations(tx, event.changes, event.time)
+        elif isinstance(event, EntityCreated | EntityUpdated):
+            yield from self._list_mutations(tx, event.entity, event.time)
+        elif isinstance(event, EntityDeleted) and event.entity.type not in (NAMESPACE, ARTIFACT):
+            yield from (DropMutation(each) for each in _list_parts(event.entity))
+            if event.entity.type == SCHEDULE:
+                yield from self._list_application_again(tx, event.entity)
 
-def _list_event_mutations(tx: Transaction, event: object) -> Iterator[Mutation]:
-    """Yield what an event writes. What happens to artifacts is written at the event about all of them."""
-    if isinstance(event, ArtifactsChanged):
-        yield from _list_artifact_mutations(tx, event.changes, event.time)
-    elif isinstance(event, EntityCreated | EntityUpdated):
-        yield from _list_mutations(tx, event.entity, event.time)
-    elif isinstance(event, EntityDeleted) and event.entity.type not in (NAMESPACE, ARTIFACT):
-        yield from (DropMutation(each) for each in _list_parts(event.entity))
+    def _list_mutations(
+        self, tx: Transaction, entity: MetadataEntity, time: int
+    ) -> Iterator[Mutation]:
+        """Yield what the creation or change of an entity writes."""
+        namespace = entity.namespace or ""
+        if entity.type == NAMESPACE:
+            rows = tx.execute("SELECT description FROM namespaces WHERE name = ?", (namespace,))
+            yield _create(entity, time, {DESCRIPTION: rows[0][0]} if rows else {})
+        elif entity.type == APPLICATION:
+            yield from self._list_application_mutations(
+                tx, application_records.find(tx, namespace, entity.name)
+            )
+        elif entity.type == SCHEDULE:
+            found = self._describe_schedules(tx, namespace, entity.details[APPLICATION])
+            yield _create(entity, time, {DESCRIPTION: found.get(entity.name, "")})
+            yield from self._list_application_again(tx, entity)
+        elif entity.type == DATASET:
+            yield _describe_new_dataset(tx, entity, time)
+
+    def _list_application_again(
+        self, tx: Transaction, schedule: MetadataEntity
+    ) -> Iterator[Mutation]:
+        """Yield the metadata of the application of a schedule, unless that is deleted with it."""
+        namespace, name = schedule.namespace or "", schedule.details[APPLICATION]
+        versions = application_records.list_versions(tx, namespace, name)
+        if versions:
+            yield from self._list_application_mutations(tx, versions[0])
+
+    def _list_application_mutations(
+        self, tx: Transaction, application: Application
+    ) -> Iterator[Mutation]:
+        """Yield the metadata of a deployed pipeline and of its workflow."""
+        spec = application_records.read_spec(tx, application)
+        used: Sequence[Any] = spec.stages if spec is not None else ()
+        created = application.change.creation_time_millis
+        general = {VERSION: application.version, DESCRIPTION: application.description or ""}
+        plugins = {
+            f"plugin:{each.plugin.name}:{each.plugin.type}": f"{each.plugin.name}:{each.plugin.type}"
+            for each in used
+        }
+        workflow = {f"{WORKFLOW}:{WORKFLOW_NAME}": WORKFLOW_NAME}
+        described = self._describe_schedules(tx, application.namespace, application.name)
+        schedules = {f"schedule:{name}": f"{name}:{text}" for name, text in described.items()}
+        connections = [f"_{name}" for name in (spec.connections_used if spec is not None else ())]
+        entity, program = _list_parts(
+            MetadataEntity.of_application(application.name, application.namespace)
+        )
+        yield _create(
+            entity,
+            created,
+            general | workflow | plugins | schedules,
+            [application.artifact.name, *connections],
+        )
+        actions = [each.name for each in used if each.plugin.type in ("action", "condition")]
+        yield _create(program, created, general, [WORKFLOW, "Batch", "phase-1", *actions])
 
 
-def _list_mutations(tx: Transaction, entity: MetadataEntity, time: int) -> Iterator[Mutation]:
-    """Yield what the creation or change of an entity writes."""
+def _describe_new_dataset(tx: Transaction, entity: MetadataEntity, time: int) -> Mutation:
+    """Return the metadata of a dataset, or of a view or a table that no dataset has."""
     namespace = entity.namespace or ""
-    if entity.type == NAMESPACE:
-        rows = tx.execute("SELECT description FROM namespaces WHERE name = ?", (namespace,))
-        yield _create(entity, time, {DESCRIPTION: rows[0][0]} if rows else {})
-    elif entity.type == APPLICATION:
-        yield from _list_application_mutations(
-            tx, application_records.find(tx, namespace, entity.name)
-        )
-    elif entity.type == DATASET:
-        properties = _describe_dataset(tx, namespace, entity.name)
-        is_elsewhere = properties.get("type") == EXTERNAL_TYPE and not table_catalog.find_entry(
-            tx, namespace, entity.name
-        )
-        tags = [] if is_elsewhere or SCHEMA not in properties else ["batch", EXPLORE]
-        yield _create(entity, time, properties, tags)
+    properties = _describe_dataset(tx, namespace, entity.name)
+    is_elsewhere = properties.get("type") == EXTERNAL_TYPE and not table_catalog.find_entry(
+        tx, namespace, entity.name
+    )
+    tags = [] if is_elsewhere or SCHEMA not in properties else ["batch", EXPLORE]
+    return _create(entity, time, properties, tags)
 
 
 def _describe_dataset(tx: Transaction, namespace: str, name: str) -> dict[str, str]:
@@ -140,31 +201,6 @@ def _describe_dataset(tx: Transaction, namespace: str, name: str) -> dict[str, s
         if schema is not None:
             properties.setdefault(SCHEMA, schema)
     return properties
-
-
-def _list_application_mutations(tx: Transaction, application: Application) -> Iterator[Mutation]:
-    """Yield the metadata of a deployed pipeline and of its workflow."""
-    spec = application_records.read_spec(tx, application)
-    used: Sequence[Any] = spec.stages if spec is not None else ()
-    created = application.change.creation_time_millis
-    general = {VERSION: application.version, DESCRIPTION: application.description or ""}
-    plugins = {
-        f"plugin:{each.plugin.name}:{each.plugin.type}": f"{each.plugin.name}:{each.plugin.type}"
-        for each in used
-    }
-    workflow = {f"{WORKFLOW}:{WORKFLOW_NAME}": WORKFLOW_NAME}
-    connections = [f"_{name}" for name in (spec.connections_used if spec is not None else ())]
-    entity, program = _list_parts(
-        MetadataEntity.of_application(application.name, application.namespace)
-    )
-    yield _create(
-        entity,
-        created,
-        general | workflow | plugins,
-        [application.artifact.name, *connections],
-    )
-    actions = [each.name for each in used if each.plugin.type in ("action", "condition")]
-    yield _create(program, created, general, [WORKFLOW, "Batch", "phase-1", *actions])
 
 
 def _list_parts(entity: MetadataEntity) -> list[MetadataEntity]:

@@ -16,6 +16,10 @@ from localcdap.pipeline.validation.repairs import Repair
 
 MANUAL: Final = "MANUAL"
 """The start method of a run that a user has started (CDAP 6 ``ProgramStartMethod``)."""
+SCHEDULED: Final = "SCHEDULED"
+"""That of a run which a schedule has started at a time."""
+TRIGGERED: Final = "TRIGGERED"
+"""That of a run which a schedule has started after another event."""
 
 
 class StageCounts(msgspec.Struct, rename={"records_in": "in", "records_out": "out"}):
@@ -67,6 +71,42 @@ def to_run_error(failed: Failed) -> RunError:
     )
 
 
+class TriggerInfo(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What has triggered a schedule (CDAP 6 ``TriggerInfo``); each type has some of the fields."""
+
+    type: str
+    """``TIME``, ``PROGRAM_STATUS`` or ``PARTITION``."""
+    cron_expression: str | None = None
+    logical_start_time: int | None = None
+    """Milliseconds since 1970."""
+    namespace: str | None = None
+    """Of the program, or of the dataset."""
+    application_name: str | None = None
+    program_type: str | None = None
+    program: str | None = None
+    run_id: str | None = None
+    program_status: str | None = None
+    dataset_name: str | None = None
+    expected_num_partitions: int | None = None
+    actual_num_partitions: int | None = None
+
+
+class ScheduledStart(msgspec.Struct, rename="camel"):
+    """The schedule that has started a run, and why (CDAP 6 ``TriggeringScheduleInfo``)."""
+
+    name: str
+    trigger_infos: list[TriggerInfo]
+    description: str = ""
+    logical_start: int | None = None
+    """The time for which the run was planned, in milliseconds since 1970; None when no time triggered it."""
+
+    @property
+    def start_method(self) -> str:
+        """SCHEDULED when the first trigger is a time, else TRIGGERED (CDAP 6 ``ReportField``)."""
+        first = self.trigger_infos[0].type if self.trigger_infos else None
+        return SCHEDULED if first == "TIME" else TRIGGERED
+
+
 class RunRequest(msgspec.Struct, rename="camel"):
     """A pipeline to run."""
 
@@ -90,6 +130,10 @@ class RunRequest(msgspec.Struct, rename="camel"):
     recordings: dict[str, str] = {}
     """What stands in for stages, by stage or another key; see
     :class:`localcdap.pipeline.recordings.model.RecordingRule`."""
+    run: str | None = None
+    """The id of the run; None for a new one. A run that exists is not started again."""
+    schedule: ScheduledStart | None = None
+    """The schedule that starts it; None when a user does."""
 
 
 class Run(msgspec.Struct, rename="camel"):
@@ -145,6 +189,8 @@ class Run(msgspec.Struct, rename="camel"):
     """The stages that ran without their plugins: on recordings, or as placeholders."""
     recordings: dict[str, str] = {}
     """The recordings that were given for this run, besides those that the instance has."""
+    schedule: ScheduledStart | None = None
+    """The schedule that has started it; None when a user has."""
 
     def get_latest_counts(self, stage: str) -> StageCounts:
         """Return the final counts of a stage, or its counts so far while it is running."""
@@ -196,6 +242,13 @@ def count_records_written(run: Run) -> int | None:
 def describe_stand_ins(run: Run) -> str:
     """Return how a run differs from one with all of its plugins: ``recorded``, ``placeholder`` or both."""
     return ", ".join(sorted({each.kind for each in run.stand_ins}, reverse=True))
+
+
+def describe_start(run: Run) -> str:
+    """Return which schedule has started a run, such as ``scheduled by nightly``; empty for a user."""
+    if run.schedule is None:
+        return ""
+    return f"{run.start_method.lower()} by {run.schedule.name}"
 
 
 def get_now() -> int:

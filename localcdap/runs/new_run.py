@@ -18,7 +18,7 @@ from localcdap.pipeline.library.application_model import get_application_artifac
 from localcdap.pipeline.rules.plugin_types import ALERT_PUBLISHER
 from localcdap.pipeline.validation.datasets import DatasetPlanner, create_update_failures
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
-from localcdap.runs.model import Run, RunRequest, StageCounts, get_now
+from localcdap.runs.model import MANUAL, Run, RunRequest, StageCounts, get_now
 from localcdap.security.principals import get_current_user
 from localcdap.store.store import Store
 from localcdap.text import plural
@@ -105,6 +105,8 @@ def build_run(
         sinks=_list_sinks(resolved.document),
         stand_ins=resolved.stand_ins,
         recordings=request.recordings,
+        start_method=request.schedule.start_method if request.schedule is not None else MANUAL,
+        schedule=request.schedule,
     )
 
 
@@ -149,12 +151,18 @@ def create_order(run: Run, document: str, plugins: dict[str, PluginRef], home: P
         document=document,
         plugins=plugins,
         arguments=run.arguments,
-        logical_start_ms=run.starting,
+        logical_start_ms=get_logical_start(run),
         engine_url="",
         base_directory=str(home),
         user=run.user or "",
         host_directory=str(home),
     )
+
+
+def get_logical_start(run: Run) -> int:
+    """Return the time for which a run was started, in milliseconds since 1970."""
+    planned = run.schedule.logical_start if run.schedule is not None else None
+    return run.starting if planned is None else planned
 
 
 def build_request(run: Run, document: str) -> RunRequest:
@@ -170,4 +178,6 @@ def build_request(run: Run, document: str) -> RunRequest:
         application=run.pipeline if deployed else None,
         application_version=run.application_version,
         recordings=run.recordings,
+        run=run.run,
+        schedule=run.schedule,
     )

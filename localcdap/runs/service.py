@@ -5,6 +5,7 @@ The run itself is another process; this service sends it an order and applies wh
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from localcdap.api.errors import LocalcdapError, StoreError
+from localcdap.api.errors import ConflictError, LocalcdapError, StoreError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Authorizer, Permission
 from localcdap.engine.messages.spool import RunStatus
@@ -153,6 +154,7 @@ class RunService(RunReports):
         :raises InvalidPipelineError: when it has failures; nothing is started then. The run of a deployed
             pipeline whose plugins are not found any more is recorded as FAILED all the same.
         :raises NotFoundError: when there is no such namespace or profile.
+        :raises ConflictError: when the run of the request exists already.
         """
         environment = self._resolver.environments.create(request.namespace)
         document = read_document(request.document, request.file)
@@ -167,7 +169,7 @@ class RunService(RunReports):
             asked=request.profile,
             preferences=request.arguments,
         )
-        process, self._spare = self._spare or RunProcess(self._directory, self._engine), None
+        process = self._take_process(request.run)
         try:
             recorded = record_run(document, environment, request, name, process.directory)
             resolved = self._resolve(recorded, environment, request)
@@ -421,6 +423,20 @@ class RunService(RunReports):
         if resolved.errors and not has_lost_plugins(request, resolved):
             raise create_error_for_caller(resolved)
         return resolved
+
+    def _take_process(self, run: str | None) -> RunProcess:
+        """Return a process for a new run: the spare one, or one for a run whose id is known already.
+
+        What a killed host has left of an earlier attempt at that run is removed.
+        """
+        if run is None:
+            process, self._spare = self._spare or RunProcess(self._directory, self._engine), None
+            return process
+        with self._store.snapshot() as tx:
+            if self._records.find_in(tx, run) is not None:
+                raise ConflictError(f"There is a run '{run}' already.")
+        shutil.rmtree(self._directory / run, ignore_errors=True)
+        return RunProcess(self._directory, self._engine, run)
 
     def _refuse_run(self, run: Run, error: LocalcdapError) -> Run:
         """Record that a run failed before anything was started for it."""

@@ -99,6 +99,9 @@ class Settings(msgspec.Struct, kw_only=True):
     runs_recorded_on_clusters: bool = False
     """Whether a run with recordings or placeholders may take place on a cluster, which must see the
     instance's folder under the same path."""
+    schedules_catch_up: bool = False
+    """Whether a schedule whose times were missed starts one run for the last of them; otherwise they are only
+    reported."""
     data_tx_timeout: float = 30.0
     """The seconds that a transaction of a program may take, when the program asks for no others."""
     data_tx_max_timeout: float = 600.0
@@ -167,6 +170,7 @@ OPTIONS: Final[dict[str, str]] = {
     "runs.keep_newest": "runs_keep_newest",
     "runs.update_datasets": "runs_update_datasets",
     "runs.recorded_on_clusters": "runs_recorded_on_clusters",
+    "schedules.catch_up": "schedules_catch_up",
     "data.tx.timeout": "data_tx_timeout",
     "data.tx.max.timeout": "data_tx_max_timeout",
     "datasets.shipped_annotations": "datasets_shipped_annotations",

@@ -28,6 +28,13 @@ CHECKED = {
         "preferences.delete preferences.replace preferences.update"
     ),
     "ADMIN on application {namespace}/{name}": "applications.delete applications.delete_version",
+    "ADMIN on application {namespace}/{application}": (
+        "schedules.add schedules.delete schedules.update"
+    ),
+    "EXECUTE on application {namespace}/{application}": "schedules.enable schedules.suspend",
+    "any on application {namespace}/{application}": (
+        "schedules.get schedules.list_next_runtimes schedules.list_previous_runtimes"
+    ),
     "ADMIN on dataset {namespace}/{name}": (
         "datasets.drop datasets.truncate datasets.upgrade tables.drop"
     ),
@@ -43,7 +50,8 @@ CHECKED = {
         "connections.delete connections.load connections.put dataset-modules.add "
         "dataset-modules.delete dataset-modules.delete_all messaging.create_topic "
         "messaging.delete_topic recordings.remove_recording recordings.set_recording runs.prune "
-        "secure-keys.delete secure-keys.put sync.forget sync.record templates.delete templates.save"
+        "schedules.enable_again secure-keys.delete secure-keys.put sync.forget sync.record "
+        "templates.delete templates.save"
     ),
     "ADMIN on namespace {order.namespace}": "sync.apply",
     "ADMIN on namespace {name}": "namespaces.create namespaces.delete namespaces.update",
@@ -73,7 +81,7 @@ CHECKED = {
         "connectors.sample connectors.specify messaging.fetch metadata.export "
         "openlineage.list_job_events openlineage.list_run_events preferences.find_origins "
         "preferences.list_levels preferences.resolve_for_pipeline runs.list_by_pipeline runs.list_page "
-        "secure-keys.get sync.list_synchronized"
+        "schedules.list_planned secure-keys.get sync.list_synchronized"
     ),
     "READ on namespace {request.namespace}": "sync.plan",
     "WRITE on namespace {namespace}": (
@@ -122,7 +130,8 @@ CHECKED = {
     ),
     "any on namespace {namespace}; shows what is visible": (
         "applications.list_applications applications.list_page datasets.list_datasets "
-        "lineage.list_datasets runs.list_runs tables.list_tables"
+        "lineage.list_datasets runs.list_runs schedules.list_events schedules.list_jobs "
+        "schedules.list_schedules schedules.list_triggered_by tables.list_tables"
     ),
     "EXECUTE on namespace of job {id}": "jobs.stop",
     "any on namespace of job {id}": "jobs.get jobs.read_log jobs.wait",
@@ -169,6 +178,7 @@ INTERNAL = {
     "runs.finish_starting",
     "runs.list_active",
     "runs.resume",
+    "schedules.are_active",
     "transactions.close",
 }
 """Methods that only the host itself calls; a caller is refused while privileges are checked."""

@@ -48,6 +48,7 @@ from localcdap.api.app.events import (
     EntityDeleted,
     EntityUpdated,
     JobEnded,
+    PartitionsAdded,
     RunStatusChanged,
     SystemEventListener,
 )
@@ -134,6 +135,7 @@ __all__ = [
     "MetadataEntity",
     "NamespaceSummary",
     "NotFoundError",
+    "PartitionsAdded",
     "Permission",
     "Principal",
     "QueryOption",

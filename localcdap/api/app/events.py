@@ -107,6 +107,20 @@ class RunStatusChanged(
     """The number of errors in the log, when the run has ended."""
 
 
+class PartitionsAdded(
+    msgspec.Struct, tag="partitionsAdded", tag_field="kind", rename="camel", frozen=True
+):
+    """A dataset has got partitions: from a run, or from a transaction of a program."""
+
+    topic: ClassVar[str] = "partitions"
+    namespace: str
+    dataset: str
+    partitions: int
+    """Their number."""
+    time: int
+    """Milliseconds since 1970."""
+
+
 class JobEnded(msgspec.Struct, tag="jobEnded", tag_field="kind", rename="camel", frozen=True):
     """A job of a system application has ended."""
 
@@ -178,6 +192,7 @@ SystemEvent = (
     | EntityUpdated
     | EntityDeleted
     | RunStatusChanged
+    | PartitionsAdded
     | JobEnded
     | ArtifactsChanged
     | MetadataEmitted
@@ -187,6 +202,7 @@ AUDIT_TOPIC: Final = "audit"
 TOPICS: Final = (
     EntityCreated.topic,
     RunStatusChanged.topic,
+    PartitionsAdded.topic,
     JobEnded.topic,
     ArtifactsChanged.topic,
     MetadataEmitted.topic,

@@ -54,7 +54,7 @@ class PlannedRuns(Protocol):
 
 
 class NoPlannedRuns:
-    """There are no schedules yet."""
+    """No schedules: for services without them."""
 
     def list_planned(self, namespaces: Sequence[str], start: int, end: int) -> list[DashboardRun]:
         return []

@@ -24,6 +24,7 @@ from localcdap.server.rest.routes import (
     previews,
     profiles,
     runs,
+    schedules,
     secure_keys,
     studio,
     system,
@@ -52,7 +53,7 @@ TABLES: Final[tuple[RouteTable, ...]] = (
     app_services.ROUTES,
     dashboard.ROUTES,
     configuration.ROUTES,
-    unbuilt.SCHEDULES,
+    schedules.ROUTES,
     unbuilt.OTHERS,
 )
 

@@ -116,6 +116,18 @@ class PendingRows:
         else:
             self._removed_keys.update(keys)
 
+    def count_new(self, reader: Reader) -> int:
+        """Return the number of written rows whose keys no stored row has."""
+        if self._table.key is None or not self._keyed:
+            return len(self._added)
+        column, type = quote_identifier(self._table.key), self._table.types[self._table.key]
+        sql = (
+            f"SELECT count(*) FROM {self._table.identifier} "  # noqa: S608
+            f"WHERE {column} IN (SELECT unnest(?::{type}[]))"
+        )
+        stored: int = reader.execute(sql, ([*self._keyed],))[0][0]
+        return len(self._keyed) - stored
+
     def apply(self, tx: Transaction) -> None:
         """Make the changes in a transaction of the database."""
         table = self._table

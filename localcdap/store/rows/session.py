@@ -46,6 +46,10 @@ class OpenedDataset(msgspec.Struct, frozen=True):
         )
 
 
+_PARTITIONS: Final = ".partitions"
+"""The end of the name of a table whose rows are partitions."""
+
+
 class DatasetAccesses(Protocol):
     """Checks and records the accesses of one program to datasets."""
 
@@ -69,6 +73,9 @@ class DatasetAccesses(Protocol):
         self, tx: Transaction, found: Collection[tuple[str, str, AccessKind, AccessKind]]
     ) -> None:
         """Record accesses as part of a transaction."""
+
+    def note_partitions(self, tx: Transaction, namespace: str, dataset: str, count: int) -> None:
+        """Publish that a dataset gets partitions, as part of a transaction."""
 
 
 class KnownDatasets:
@@ -162,9 +169,13 @@ class DatasetSession:
 
     def apply(self, tx: Transaction) -> None:
         """Make all changes in a transaction of the database."""
-        for each in self._pending.values():
-            if not each.is_empty:
-                each.apply(tx)
+        for ref, each in self._pending.items():
+            if each.is_empty:
+                continue
+            added = each.count_new(tx) if ref.table == f"{ref.dataset}{_PARTITIONS}" else 0
+            each.apply(tx)
+            if added:
+                self._accesses.note_partitions(tx, ref.namespace, ref.dataset, added)
 
     def record_writes(self, tx: Transaction) -> None:
         """Record what the transaction has written."""
@@ -190,6 +201,9 @@ class UnopenedDatasets:
     def record_at_commit(
         self, tx: Transaction, found: Collection[tuple[str, str, AccessKind, AccessKind]]
     ) -> None:
+        """Do nothing: nothing is opened."""
+
+    def note_partitions(self, tx: Transaction, namespace: str, dataset: str, count: int) -> None:
         """Do nothing: nothing is opened."""
 
 

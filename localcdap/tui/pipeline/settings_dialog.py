@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -17,6 +16,7 @@ from textual.widgets import Button, Input, Select, Static, Switch, TextArea
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.values import as_text
 from localcdap.pipeline.editing.edits import CompoundEdit, Edit, SetSetting
+from localcdap.text import sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.dialogs.property_lines import format_properties, parse_properties
 from localcdap.tui.document.editor import Editor
@@ -34,14 +34,16 @@ class NumberSetting:
 
 
 _PREVIEW: Final = NumberSetting("preview records", "numOfRecordsPreview", unit="of each source")
+_CONCURRENT: Final = NumberSetting(
+    "concurrent runs", "maxConcurrentRuns", unit="at most; empty: any number"
+)
 _IN_CDAP: Final = (
-    NumberSetting("concurrent runs", "maxConcurrentRuns", unit="at most; empty: any number"),
     NumberSetting("executor memory", "resources", "memoryMB", "MB"),
     NumberSetting("executor cores", "resources", "virtualCores"),
     NumberSetting("driver memory", "driverResources", "memoryMB", "MB"),
     NumberSetting("driver cores", "driverResources", "virtualCores"),
 )
-_NUMBERS: Final = (_PREVIEW, *_IN_CDAP)
+_NUMBERS: Final = (_PREVIEW, _CONCURRENT, *_IN_CDAP)
 _SWITCHES: Final = (("stage logging", "stageLoggingEnabled"), ("timing", "processTimingEnabled"))
 _PROFILE_NOTE: Final = (
     "Where runs take place. It is kept as the preference system.profile.name of the pipeline; an argument of "
@@ -50,10 +52,15 @@ _PROFILE_NOTE: Final = (
 _PROPERTIES_NOTE: Final = (
     "system.spark.NAME sets the property NAME of Spark for the run; all others have no effect here."
 )
+_SCHEDULE_NOTE: Final = (
+    "A deployment makes the schedule dataPipelineSchedule, which is suspended: t in the library (6) enables "
+    "it, and adds others. No more than 'concurrent runs' of it go on at once."
+)
+_TIMES: Final = 3
 _NO_EFFECT_NOTE: Final = (
-    "Kept for CDAP and Data Fusion, without effect here. Runs use Spark also where MapReduce is chosen, and "
-    "any number of them can go on at once. engine.memory in localcdap.toml is the memory of Spark here; a "
-    "cluster has its own settings. Logs always name the stage."
+    "Kept for CDAP and Data Fusion, without effect here. Runs use Spark also where MapReduce is chosen. "
+    "engine.memory in localcdap.toml is the memory of Spark here; a cluster has its own settings. Logs "
+    "always name the stage."
 )
 
 
@@ -160,11 +167,26 @@ class PipelineSettingsDialog(DialogScreen[ChangedSettings]):
         yield Static("Schedule", classes="part")
         schedule = self._document.schedule or ""
         yield from _compose_row("schedule", Input(schedule, id="schedule", compact=True))
-        times, name = schedule or "0 3 * * *", self._document.name or "NAME"
-        yield _create_note(
-            "Kept for CDAP and Data Fusion, without effect here: nothing starts runs at times. Deploy the "
-            f"pipeline, and have cron run it: {times} localcdap run {shlex.quote(name)}"
+        yield from self._compose_number(_CONCURRENT)
+        yield Static(_SCHEDULE_NOTE, classes="note", id="schedule-times")
+
+    @on(Input.Changed, "#schedule")
+    def _show_times(self, event: Input.Changed) -> None:
+        """Show when the schedule would be due next, or what is wrong with it."""
+        cron = event.value.strip()
+        if not cron:
+            self._set_times("")
+            return
+        self.call(
+            lambda cdap: cdap.schedules.list_times(cron, None, _TIMES),
+            on_result=lambda found: self._set_times(", ".join(each.text for each in found)),
+            on_error=lambda error: self._set_times(error.message),
+            group="times",
         )
+
+    def _set_times(self, text: str) -> None:
+        shown = "\n".join(filter(None, (text, _SCHEDULE_NOTE)))
+        self.query_one("#schedule-times", Static).update(Content(sanitize_for_terminal(shown)))
 
     def _compose_rest(self) -> ComposeResult:
         yield Static("No effect here", classes="part")

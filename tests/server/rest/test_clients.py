@@ -258,7 +258,7 @@ def test_scripts_read_the_configuration_as_text(client, pipeline):
         ("PUT", "apps/a%20b", {"config": {"stages": []}}, 400),
         ("PUT", "apps/empty", None, 400),
         ("DELETE", "apps/nope", None, 404),
-        ("GET", "apps/nope/schedules", None, 501),
+        ("GET", "apps/nope/schedules", None, 404),
     ],
 )
 def test_wrong_calls_of_programs(client, method, path, body, status):

@@ -47,7 +47,8 @@ async def test_settings_say_what_has_no_effect_and_what_to_do_instead(open_studi
     async with open_studio(size=SMALL, target=DocumentTarget("nightly", nightly)) as driver:
         said = notes(await opened(driver))
 
-        assert "have cron run it: 30 2 * * * localcdap run nightly" in said
+        assert "A deployment makes the schedule dataPipelineSchedule" in said
+        assert " 02:30:00 " in said
         assert "engine.memory in localcdap.toml" in said
         assert "shop: PostgreSQL" in said
         assert "elsewhere: not in this namespace" in said

@@ -8,6 +8,8 @@ import pytest
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from localcdap.home import find_shipped_data
+from localcdap.pipeline.library.application_model import DeployRequest
+from localcdap.tui.dialogs.schedules import SchedulesDialog
 from localcdap.tui.routes import DocumentTarget
 from tests.tui.studio_driver import LARGE, SMALL
 
@@ -54,3 +56,17 @@ async def test_what_can_be_done_at_home(open_studio, picture):
         shown = taken(driver)
         assert "What" in shown
         assert shown == picture
+
+
+async def test_the_schedules_of_a_pipeline(open_studio, picture, cdap):
+    cdap.applications.deploy(DeployRequest(SAMPLE, name="spending"))
+    try:
+        async with open_studio(size=SMALL) as driver:
+            driver.app.push_screen(SchedulesDialog("spending"))
+            await driver.settled()
+
+            shown = taken(driver)
+            assert "dataPipelineSchedule" in shown
+            assert shown == picture
+    finally:
+        cdap.applications.delete("default", "spending")

@@ -28,7 +28,7 @@ _BASE: Final = "/v3/namespaces/{namespace}"
 _NO_LIST: Final = "Request body is invalid json, please check that it is a json array."
 _INCOMPLETE: Final = "Must provide valid appId, programType, and programId for each object: {}"
 _KEYS: Final = ("appId", "programType", "programId")
-_Work = Callable[[ProgramRef, dict[str, Any]], dict[str, Any]]
+ProgramWork = Callable[[ProgramRef, dict[str, Any]], dict[str, Any]]
 
 
 @ROUTES.add("POST", f"{_BASE}/start")
@@ -41,7 +41,7 @@ def start_programs(request: RestRequest) -> Answer:
             raise RestError(400, "'runtimeargs' must be an object.")
         return {"runId": start_run(request.cdap, ref, to_texts(arguments)).run}
 
-    return _do_each(request, start)
+    return do_each(request, start)
 
 
 @ROUTES.add("POST", f"{_BASE}/stop")
@@ -50,7 +50,7 @@ def stop_programs(request: RestRequest) -> Answer:
         stopped = stop_runs(request.cdap, ref)
         return {"runId": stopped[0].run}
 
-    return _do_each(request, stop)
+    return do_each(request, stop)
 
 
 @ROUTES.add("POST", f"{_BASE}/status")
@@ -58,7 +58,7 @@ def get_statuses(request: RestRequest) -> Answer:
     def get(ref: ProgramRef, _: dict[str, Any]) -> dict[str, Any]:
         return {"status": find_status_of_program(request.cdap, ref)}
 
-    return _do_each(request, get)
+    return do_each(request, get)
 
 
 @ROUTES.add("POST", f"{_BASE}/runcount")
@@ -68,7 +68,7 @@ def count_runs(request: RestRequest) -> Answer:
         filter = RunFilter(ref.application)
         return {"runCount": request.cdap.runs.list_page(ref.namespace, filter, limit=1).total}
 
-    return _do_each(request, count)
+    return do_each(request, count)
 
 
 @ROUTES.add("POST", f"{_BASE}/runs")
@@ -80,7 +80,7 @@ def get_latest_runs(request: RestRequest) -> Answer:
         page = request.cdap.runs.list_page(ref.namespace, RunFilter(ref.application), limit=1)
         return {"runs": [to_run_record(each) for each in page.runs]}
 
-    return _do_each(request, get)
+    return do_each(request, get)
 
 
 @ROUTES.add("POST", f"{_BASE}/instances")
@@ -89,16 +89,16 @@ def get_instances(request: RestRequest) -> Answer:
         require_pipeline(request.cdap, ref)
         raise RestError(400, "Getting instances is only supported for services and workers.")
 
-    return _do_each(request, get)
+    return do_each(request, get)
 
 
-def _do_each(request: RestRequest, work: _Work) -> Answer:
+def do_each(request: RestRequest, work: ProgramWork) -> Answer:
     """Do some work for each program of the body, and answer with what it returns or why it failed."""
     given = _read_programs(request)
     return send_json([_do(request, each, work) for each in given])
 
 
-def _do(request: RestRequest, given: dict[str, Any], work: _Work) -> dict[str, Any]:
+def _do(request: RestRequest, given: dict[str, Any], work: ProgramWork) -> dict[str, Any]:
     answer = {key: given[key] for key in _KEYS}
     try:
         category = read_category(given["programType"])

@@ -17,31 +17,11 @@ _NOT_BUILT: Final = 501
 _GONE: Final = 404
 _NAMESPACE: Final = "/v3/namespaces/{namespace}"
 _APP: Final = f"{_NAMESPACE}/apps/{{app}}"
-_SCHEDULE: Final = "/schedules/{schedule}"
 _VERSION: Final = f"{_APP}/versions/{{version}}"
 _RUN: Final = "/runs/{run}"
 
-SCHEDULES: Final = RouteTable("Schedules and triggers")
 OTHERS: Final = RouteTable("Others")
 _BY_TABLE: Final[tuple[tuple[RouteTable, int, str, tuple[tuple[str, str], ...]], ...]] = (
-    (
-        SCHEDULES,
-        _NOT_BUILT,
-        "Schedules are not built yet: start runs with the scheduler of this machine, or with Airflow.",
-        (
-            *(("GET", f"{each}/schedules") for each in (_APP, _VERSION)),
-            *(("GET PUT DELETE", f"{each}{_SCHEDULE}") for each in (_APP, _VERSION)),
-            *(("GET", f"{each}{_SCHEDULE}/status") for each in (_APP, _VERSION)),
-            *(("POST", f"{each}{_SCHEDULE}/{{action}}") for each in (_APP, _VERSION)),
-            ("GET", f"{_NAMESPACE}/schedules/trigger-type/program-status"),
-            ("PUT", f"{_NAMESPACE}/schedules/re-enable"),
-            *(("GET", each) for each in list_patterns("/schedules", "workflows/{program}")),
-            *(("GET", each) for each in list_patterns("/nextruntime")),
-            *(("GET", each) for each in list_patterns("/previousruntime")),
-            ("POST", f"{_NAMESPACE}/nextruntime"),
-            ("POST", f"{_NAMESPACE}/previousruntime"),
-        ),
-    ),
     (
         OTHERS,
         _NOT_BUILT,

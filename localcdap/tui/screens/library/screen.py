@@ -16,6 +16,7 @@ from localcdap.pipeline.library.application_model import Application
 from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.text import plural
+from localcdap.tui.dialogs.schedules import SchedulesDialog
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.routes import (
     DeployedTarget,
@@ -49,6 +50,7 @@ class LibraryScreen(LibraryListScreen):
         Binding("d,delete", "delete", "delete", id="library.delete", show=False),
         Binding("b", "restore", "restore revision", id="library.restore", show=False),
         Binding("r", "runs", "runs", id="library.runs", show=False),
+        Binding("t", "schedules", "schedules", id="library.schedules"),
         Binding("ctrl+z", "undo", "undo delete", id="library.undo", show=False),
         Binding("y", "copy", "copy JSON", id="library.copy", show=False),
     ]
@@ -82,8 +84,8 @@ class LibraryScreen(LibraryListScreen):
                 return "no pipeline is highlighted"
             case "metadata" if not isinstance(item, Application):
                 return "only deployed pipelines have tags and properties"
-            case "runs" if not isinstance(item, Application):
-                return "only deployed pipelines have runs"
+            case "runs" | "schedules" if not isinstance(item, Application):
+                return f"only deployed pipelines have {action}"
             case "restore" if not isinstance(item, Draft) or self.is_newest:
                 return "no earlier revision of a draft is highlighted"
         return None
@@ -114,6 +116,11 @@ class LibraryScreen(LibraryListScreen):
     def action_runs(self) -> None:
         if isinstance(self.item, Application):
             self.studio.navigate(RunHistoryTarget(self.item.name))
+
+    def action_schedules(self) -> None:
+        """Show the schedules of the highlighted pipeline."""
+        if isinstance(self.item, Application):
+            self.app.push_screen(SchedulesDialog(self.item.name))
 
     def action_copy(self) -> None:
         self.export_highlighted(lambda text: self.studio.copy_text(text, "pipeline"))

@@ -14,6 +14,7 @@ from localcdap.runs.statistics.model import (
     RunOverview,
     SlowStage,
 )
+from localcdap.schedules.model import PlannedTime
 from localcdap.text import format_duration, plural
 from localcdap.tui.labels import RUN_MARKS
 from localcdap.tui.log.layout import fit_to_width, sanitize_lines, sanitize_name
@@ -121,6 +122,15 @@ def format_stage(each: SlowStage, width: int) -> Content:
     name = sanitize_name(f"{each.pipeline} › {each.stage}")
     return Content.assemble(
         fit_to_width(f"  {name}", max(8, width - len(took) - 1)), (f" {took}", "bold")
+    )
+
+
+def format_planned(each: PlannedTime, width: int) -> Content:
+    """Return the line of a run that a schedule will start."""
+    when = each.text.rpartition(" ")[0].removesuffix(":00")
+    name = sanitize_name(f"{each.application} › {each.schedule}")
+    return Content.assemble(
+        fit_to_width(f"  {name}", max(8, width - len(when) - 1)), (f" {when}", MUTED)
     )
 
 

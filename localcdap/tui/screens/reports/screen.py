@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -22,6 +23,7 @@ from localcdap.runs.statistics.model import (
     PipelineOverview,
     RunOverview,
 )
+from localcdap.schedules.model import PlannedTime
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
@@ -33,6 +35,7 @@ from localcdap.tui.screens.reports.lines import (
     PipelineColumns,
     format_alerts,
     format_failure,
+    format_planned,
     format_stage,
     format_title,
 )
@@ -40,6 +43,9 @@ from localcdap.tui.screens.runs.timeline import RunTimeline
 from localcdap.tui.studio import Choice
 
 _HOUR_MS: Final = 3_600_000
+_WEEK_MS: Final = 7 * 24 * _HOUR_MS
+_PLANNED: Final = 5
+"""The planned runs that are shown."""
 _WINDOWS: Final = {
     "last 24 hours": 24,
     "last 7 days": 7 * 24,
@@ -89,6 +95,7 @@ class ReportsScreen(AreaScreen):
                 )
             with VerticalScroll(id="reports-panel", can_focus=False):
                 yield Static(id="reports-calendar")
+                yield Static(id="reports-planned")
                 yield Static("failures by reason", id="reports-why")
                 yield StudioOptionList(
                     id="reports-failures", classes="plain", verb="open the newest run"
@@ -114,6 +121,21 @@ class ReportsScreen(AreaScreen):
             return cdap.statistics.read_overview(window)
 
         self.call(read, on_result=self._take, group="overview")
+        self.call(
+            lambda cdap: cdap.schedules.list_planned(
+                namespace, get_now() + _WEEK_MS, limit=_PLANNED
+            ),
+            on_result=self._show_planned,
+            group="planned",
+        )
+
+    def _show_planned(self, planned: Sequence[PlannedTime]) -> None:
+        """Show the runs that schedules will start next, under the calendar of those that were."""
+        shown = self.query_one("#reports-planned", Static)
+        shown.display = bool(planned)
+        lines = [format_planned(each, _PANEL) for each in planned]
+        heading = Content.styled("planned in the next 7 days", MUTED)
+        shown.update(Content("\n").join([heading, *lines]))
 
     def _take(self, overview: RunOverview) -> None:
         self.overview = overview

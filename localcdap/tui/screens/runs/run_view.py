@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static, TabbedContent, TabPane
 
-from localcdap.runs.model import Run, count_alerts, describe_stand_ins, get_now
+from localcdap.runs.model import Run, count_alerts, describe_stand_ins, describe_start, get_now
 from localcdap.runs.statistics.classification import find_reason
 from localcdap.text import format_duration, format_size
 from localcdap.tui.debouncer import Debouncer
@@ -238,6 +238,7 @@ def _format_head(run: Run) -> Content:
         f"run {run.run}",
         f"started {format_start_time(run.starting)}",
         f"profile {sanitize_name(run.profile or '')}",
+        *filter(None, [sanitize_name(describe_start(run))]),
     ]
     lines = [first, Content.styled("  ".join(facts), "$foreground 60%")]
     if run.progress is not None:

@@ -1,0 +1,409 @@
+"""``localcdap schedules``: make, show and change the schedules of deployed pipelines."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.output import StyledText, echo, print_json, print_table, secho
+from localcdap.cli.schedule_requests import Duration, RequestOptions, build_request
+from localcdap.schedules.model import EventKind, ScheduleEvent, ScheduleStatus
+from localcdap.text import format_time, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from localcdap.host.cdap import Cdap
+    from localcdap.schedules.model import PlannedTime, Schedule, ScheduleSummary
+
+_ACTIONS: Final = (
+    "list",
+    "show",
+    "add",
+    "update",
+    "enable",
+    "resume",
+    "suspend",
+    "delete",
+    "next",
+    "planned",
+    "jobs",
+    "history",
+    "export",
+)
+_OF_ONE: Final = ("show", "add", "update", "enable", "resume", "suspend", "delete", "export")
+"""The actions that need a pipeline and a schedule."""
+_LOST: Final = (EventKind.FAILED, EventKind.MISSED, EventKind.TIMED_OUT)
+_DAY_MS: Final = 86_400_000
+
+
+@click.command("schedules")
+@click.argument("action", type=click.Choice(_ACTIONS), default="list")
+@click.argument("pipeline", required=False, metavar="[PIPELINE|CRON]")
+@click.argument("name", required=False)
+@click.option(
+    "--cron", metavar="FIELDS", help="When: five fields, or those of Quartz (add, update)."
+)
+@click.option("--time-zone", metavar="ZONE", help="The zone of times; default: the machine's.")
+@click.option(
+    "--after",
+    multiple=True,
+    metavar="PIPELINE[=STATUS]",
+    help="After a run of a pipeline; STATUS is COMPLETED, FAILED or KILLED, or several with commas.",
+)
+@click.option(
+    "--partitions",
+    multiple=True,
+    metavar="DATASET[=N]",
+    help="When a dataset has N new partitions; default: 1.",
+)
+@click.option(
+    "--any", "any_of", is_flag=True, help="One of several triggers is enough; default: all."
+)
+@click.option("-a", "--argument", "arguments", multiple=True, metavar="KEY=VALUE")
+@click.option(
+    "--map",
+    "mapped",
+    multiple=True,
+    metavar="ARGUMENT=SOURCE",
+    help="An argument from that of the triggering run.",
+)
+@click.option(
+    "--map-property",
+    "mapped_properties",
+    multiple=True,
+    metavar="ARGUMENT=STAGE.PROPERTY",
+    help="An argument from a property of the triggering pipeline.",
+)
+@click.option("--max-runs", type=int, metavar="N", help="Only while less than N runs are active.")
+@click.option(
+    "--delay", type=Duration(), metavar="TIME", help="This long after the trigger, as 10m."
+)
+@click.option(
+    "--last-run", type=Duration(), metavar="TIME", help="Only this long after the last run."
+)
+@click.option("--between", metavar="HH:MM-HH:MM", help="Only at these times of the day.")
+@click.option(
+    "--wait", is_flag=True, help="Wait for these conditions, instead of dropping the run."
+)
+@click.option(
+    "--timeout", type=Duration(), metavar="TIME", help="How long to wait at most; default: 1d."
+)
+@click.option("--description", metavar="TEXT", help="What it is for.")
+@click.option("--file", metavar="FILE", help="Its JSON as CDAP has it; '-' is standard input.")
+@click.option("--enable", "enables", is_flag=True, help="Enable it at once (add).")
+@click.option("--count", default=5, type=click.IntRange(1, 1000), help="How many times (next).")
+@click.option("--days", default=7, type=click.IntRange(1, 366), help="How far ahead (planned).")
+@click.option("--limit", default=50, type=click.IntRange(1, 10_000), help="How many (history).")
+@click.option(
+    "--as",
+    "form",
+    default="systemd",
+    type=click.Choice(["systemd", "crontab"]),
+    help="The form (export).",
+)
+@click.option(
+    "--directory", type=click.Path(file_okay=False), help="Write the files there (export)."
+)
+@instance_options
+def command(
+    instance: Instance,
+    action: str,
+    pipeline: str | None,
+    name: str | None,
+    enables: bool,
+    count: int,
+    days: int,
+    limit: int,
+    form: str,
+    directory: str | None,
+    **options: Any,
+) -> None:
+    """List the schedules of deployed pipelines; show, add, update, enable, suspend or delete one.
+
+    'next' shows when a PIPELINE or a CRON expression is due, 'planned' the runs of the next days, 'jobs'
+    what was triggered and waits, 'history' what became of triggers. 'export' writes a systemd timer or a
+    crontab line, which starts runs without a host.
+
+    A new schedule is suspended. Schedules act while a host is up: 'localcdap server start' keeps one up.
+    Days of the week are 1 (SUN) to 7 (SAT), as in Quartz.
+    """
+    if action in _OF_ONE and (pipeline is None or name is None):
+        raise click.UsageError(f"Name both: localcdap schedules {action} PIPELINE NAME")
+    with instance.connect() as cdap:
+        if action == "list":
+            _list(instance, cdap, pipeline)
+        elif action == "next":
+            _print_next(instance, cdap, pipeline, options["time_zone"], count)
+        elif action == "planned":
+            end = time.time_ns() // 1_000_000 + days * _DAY_MS
+            found = cdap.schedules.list_planned(instance.namespace, end, pipeline)
+            _print_times(instance, found)
+        elif action == "jobs":
+            _print_jobs(instance, cdap, pipeline, name)
+        elif action == "history":
+            events = cdap.schedules.list_events(instance.namespace, pipeline, name, limit)
+            _print_history(instance, events)
+        else:
+            assert pipeline is not None
+            assert name is not None
+            key = (instance.namespace, pipeline, name)
+            if action == "show":
+                _show(instance, cdap, cdap.schedules.get(*key))
+            elif action == "export":
+                _export(instance, cdap.schedules.get(*key), form, directory)
+            else:
+                request = RequestOptions(**options)
+                _change(instance, cdap, action, key, request, enables=enables)
+
+
+def _change(
+    instance: Instance,
+    cdap: Cdap,
+    action: str,
+    key: tuple[str, str, str],
+    options: RequestOptions,
+    *,
+    enables: bool,
+) -> None:
+    schedules = cdap.schedules
+    found: Schedule | None = None
+    if action == "delete":
+        schedules.delete(*key)
+    elif action == "suspend":
+        found = schedules.suspend(*key)
+    elif action in ("enable", "resume"):
+        found = schedules.enable(*key)
+    else:
+        request = build_request(options, key[0])
+        change = schedules.add if action == "add" else schedules.update
+        found = change(*key, request)
+        if enables and found.status is ScheduleStatus.SUSPENDED:
+            found = schedules.enable(*key)
+    if instance.json:
+        print_json(found)
+        return
+    if found is None:
+        echo(f"Deleted schedule '{key[2]}' of {key[1]}.")
+        return
+    _print_state(instance, cdap, found)
+
+
+def _print_state(instance: Instance, cdap: Cdap, schedule: Schedule) -> None:
+    """Show whether a schedule acts, and when."""
+    from localcdap.schedules.triggers import describe_trigger
+
+    where = f"{schedule.application} {schedule.name}"
+    if schedule.status is ScheduleStatus.SUSPENDED:
+        echo(f"{where} is suspended: {describe_trigger(schedule.trigger)}.")
+        echo(f"Enable it: localcdap schedules enable {where}")
+        return
+    planned = _find_next(cdap, schedule)
+    when = f", next {planned.text}" if planned is not None else ""
+    echo(f"{where} is enabled: {describe_trigger(schedule.trigger)}{when}.")
+    for each in _list_unknown_pipelines(cdap, schedule):
+        echo(f"Warning: there is no deployed pipeline '{each}' that could trigger it.", err=True)
+    if not _has_server(instance):
+        echo(
+            "It acts while a host is up, as long as the studio or a command is open. Keep one up: localcdap "
+            f"server start; or let the machine start the runs: localcdap schedules export {where}",
+            err=True,
+        )
+
+
+def _has_server(instance: Instance) -> bool:
+    from localcdap.server.rest.process import ServerFolder
+
+    return ServerFolder(instance.home.server).find_server() is not None
+
+
+def _find_next(cdap: Cdap, schedule: Schedule) -> PlannedTime | None:
+    end = time.time_ns() // 1_000_000 + 366 * _DAY_MS
+    found = cdap.schedules.list_planned(schedule.namespace, end, schedule.application)
+    return next((each for each in found if each.schedule == schedule.name), None)
+
+
+def _list_unknown_pipelines(cdap: Cdap, schedule: Schedule) -> Sequence[str]:
+    from localcdap.schedules.model import ProgramStatusTrigger
+    from localcdap.schedules.triggers import list_simple
+
+    programs = [
+        each.program_id
+        for each in list_simple(schedule.trigger)
+        if isinstance(each, ProgramStatusTrigger)
+    ]
+    return [
+        f"{each.namespace}.{each.application}"
+        for each in programs
+        if not cdap.applications.has_application(each.namespace, each.application)
+    ]
+
+
+def _list(instance: Instance, cdap: Cdap, pipeline: str | None) -> None:
+    from localcdap.schedules.triggers import describe_trigger
+
+    found = cdap.schedules.list_schedules(instance.namespace, pipeline)
+    if instance.json:
+        print_json(found)
+        return
+    if not found:
+        echo(
+            "No schedules. Make one: localcdap schedules add PIPELINE NAME --cron '0 3 * * *'",
+            err=True,
+        )
+        return
+    rows = [
+        (
+            each.schedule.application,
+            each.schedule.name,
+            describe_trigger(each.schedule.trigger),
+            each.schedule.status.lower(),
+            format_time(each.next_runtime),
+            _describe_last(each),
+        )
+        for each in found
+    ]
+    print_table(("pipeline", "schedule", "trigger", "status", "next", "last"), rows)
+
+
+def _describe_last(summary: ScheduleSummary) -> str:
+    event = summary.last_event
+    return (
+        "" if event is None else f"{event.kind.lower().replace('_', ' ')} {format_time(event.time)}"
+    )
+
+
+def _show(instance: Instance, cdap: Cdap, schedule: Schedule) -> None:
+    if instance.json:
+        print_json(schedule)
+        return
+    from localcdap.schedules.constraints import describe_constraint
+    from localcdap.schedules.triggers import describe_trigger
+    from localcdap.text import format_duration
+
+    secho(f"{schedule.application} {schedule.name}", bold=True)
+    planned = _find_next(cdap, schedule)
+    facts = [
+        ("", schedule.description),
+        ("trigger", describe_trigger(schedule.trigger)),
+        ("status", schedule.status.lower()),
+        ("next", planned.text if planned is not None else ""),
+        ("constraints", "; ".join(describe_constraint(each) for each in schedule.constraints)),
+        ("time-out", format_duration(0, schedule.timeout_millis)),
+        ("acts as", schedule.user or ""),
+        ("changed", format_time(schedule.last_update_time)),
+        *((f"-a {name}", value) for name, value in sorted(schedule.properties.items())),
+    ]
+    for label, value in facts:
+        if value:
+            echo(f"{label:12} {value}")
+    key = (schedule.namespace, schedule.application, schedule.name)
+    events = cdap.schedules.list_events(*key, 10)
+    if events:
+        echo("")
+        _print_history(instance, events)
+
+
+def _print_next(
+    instance: Instance, cdap: Cdap, asked: str | None, zone: str | None, count: int
+) -> None:
+    """Show when a cron expression is due, or the schedules of a pipeline."""
+    if asked is None:
+        raise click.UsageError(
+            "Name a pipeline or a cron expression: localcdap schedules next '0 3 * * *'"
+        )
+    if len(asked.split()) > 1 or not cdap.applications.has_application(instance.namespace, asked):
+        _print_times(instance, cdap.schedules.list_times(asked, zone, count))
+        return
+    end = time.time_ns() // 1_000_000 + 366 * _DAY_MS
+    _print_times(instance, cdap.schedules.list_planned(instance.namespace, end, asked, limit=count))
+
+
+def _print_times(instance: Instance, found: Sequence[PlannedTime]) -> None:
+    if instance.json:
+        print_json(found)
+    elif not found:
+        echo("Nothing is planned.", err=True)
+    elif not found[0].application:
+        for each in found:
+            echo(each.text)
+    else:
+        rows = [(each.text, each.application, each.schedule) for each in found]
+        print_table(("time", "pipeline", "schedule"), rows)
+
+
+def _print_jobs(instance: Instance, cdap: Cdap, pipeline: str | None, name: str | None) -> None:
+    found = cdap.schedules.list_jobs(instance.namespace, pipeline, name)
+    if instance.json:
+        print_json(found)
+        return
+    if not found:
+        echo("No jobs: nothing that was triggered waits.", err=True)
+        return
+    rows = [
+        (
+            each.application,
+            each.schedule,
+            each.state,
+            format_time(each.created),
+            plural(len(each.notifications), "notification"),
+        )
+        for each in found
+    ]
+    print_table(("pipeline", "schedule", "state", "since", "got"), rows)
+
+
+def _print_history(instance: Instance, events: Sequence[ScheduleEvent]) -> None:
+    if instance.json:
+        print_json(events)
+        return
+    if not events:
+        echo("Nothing was triggered yet.", err=True)
+    for each in events:
+        colour = (
+            "red" if each.kind in _LOST else "yellow" if each.kind is EventKind.DROPPED else None
+        )
+        run = f" {each.run}" if each.run else ""
+        echo(
+            f"{format_time(each.time)} {each.application} {each.schedule} ",
+            StyledText(each.kind.value, colour),
+            f"{run} {each.message}",
+        )
+
+
+def _export(instance: Instance, schedule: Schedule, form: str, directory: str | None) -> None:
+    from localcdap.schedules.exports import Invocation, build_crontab, build_units
+
+    program = shutil.which("localcdap")
+    invocation = Invocation(
+        [program] if program else [sys.executable, "-m", "localcdap.cli"],
+        ["--home", str(instance.home.path.absolute()), "--namespace", schedule.namespace],
+    )
+    files = (
+        {"crontab": build_crontab(schedule, invocation)}
+        if form == "crontab"
+        else build_units(schedule, invocation)
+    )
+    if instance.json:
+        print_json(files)
+        return
+    for name, text in files.items():
+        if directory is not None:
+            Path(directory).mkdir(parents=True, exist_ok=True)
+            (Path(directory) / name).write_text(text, encoding="utf-8")
+            echo(f"Wrote {Path(directory) / name}.")
+        else:
+            echo(text if form == "crontab" else f"# {name}\n{text}", nl=form != "crontab")
+    if schedule.status is ScheduleStatus.SCHEDULED:
+        where = f"{schedule.application} {schedule.name}"
+        echo(
+            f"The schedule is enabled here too: suspend it, or runs start twice: localcdap schedules suspend "
+            f"{where}",
+            err=True,
+        )

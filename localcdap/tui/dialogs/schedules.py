@@ -1,0 +1,243 @@
+"""The dialog with the schedules of a deployed pipeline, and with what became of their triggers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Footer, Static
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.host.cdap import Cdap
+from localcdap.schedules.constraints import describe_constraint
+from localcdap.schedules.model import EventKind, ScheduleEvent, ScheduleStatus, ScheduleSummary
+from localcdap.schedules.triggers import describe_trigger
+from localcdap.text import format_time, sanitize_for_terminal
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.schedule_form import ScheduleChoices, ScheduleForm, can_edit
+from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+
+_EVENTS: Final = 5
+_MUTED: Final = "$foreground 60%"
+
+
+class SchedulesDialog(DialogScreen[None]):
+    """Lists the schedules of a pipeline, and changes them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "add", "add", id="schedules.add"),
+        Binding("e", "change", "change", id="schedules.change"),
+        Binding("s", "switch", "enable or suspend", id="schedules.switch"),
+        Binding("d,delete", "remove", "delete", id="schedules.remove"),
+    ]
+    DEFAULT_CSS = """
+    SchedulesDialog { align: center middle; background: $background 60%; }
+    SchedulesDialog > Vertical {
+        width: 96; max-width: 96%; height: 26; max-height: 90%; padding: 1 2; background: $surface;
+    }
+    SchedulesDialog #schedules-title { height: auto; margin-bottom: 1; }
+    SchedulesDialog FilteredList { height: 1fr; }
+    SchedulesDialog #schedules-detail { height: auto; max-height: 10; margin-top: 1; }
+    SchedulesDialog #schedules-problem { height: auto; color: $text-error; }
+    """
+    AUTO_FOCUS = "FilteredListOptions"
+
+    def __init__(self, pipeline: str) -> None:
+        super().__init__()
+        self.pipeline = pipeline
+        self._found: dict[str, ScheduleSummary] = {}
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(id="schedules-title")
+            yield FilteredList(
+                verb="change", can_filter=False, empty="No schedules yet: a adds one."
+            )
+            yield Static(id="schedules-detail")
+            yield Static(id="schedules-problem")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        name = sanitize_for_terminal(self.pipeline, single_line=True)
+        self.query_one("#schedules-title", Static).update(
+            Content.assemble(
+                ("Schedules of ", "bold"),
+                (name, "bold"),
+                ("  They act while the studio, a command or the server is open.", _MUTED),
+            )
+        )
+        self._read()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if not self.is_mounted or self.explain_disabled(action) is not None:
+            return None
+        return super().check_action(action, parameters)
+
+    def explain_disabled(self, action: str) -> str | None:
+        """Return why a key does nothing now; None when it works."""
+        if action not in ("change", "switch", "remove"):
+            return None
+        found = self._highlighted
+        if found is None:
+            return "nothing is highlighted"
+        if action == "change" and not can_edit(found.schedule):
+            return "it is not as simple as the form: use localcdap schedules update"
+        return None
+
+    @work
+    async def action_add(self) -> None:
+        await self._ask(None)
+
+    @work
+    async def action_change(self) -> None:
+        await self._ask(self._highlighted)
+
+    def action_switch(self) -> None:
+        """Enable the highlighted schedule, or suspend it."""
+        found = self._highlighted
+        if found is None:
+            return
+        key = (self.studio.namespace, self.pipeline, found.schedule.name)
+        if found.schedule.status is ScheduleStatus.SUSPENDED:
+            self._change(lambda cdap: cdap.schedules.enable(*key))
+        else:
+            self._change(lambda cdap: cdap.schedules.suspend(*key))
+
+    @work
+    async def action_remove(self) -> None:
+        found = self._highlighted
+        if found is None:
+            return
+        name = found.schedule.name
+        if await self.studio.confirm(f"Delete schedule {name}?", "What waits for it is dropped."):
+            key = (self.studio.namespace, self.pipeline, name)
+            self._change(lambda cdap: cdap.schedules.delete(*key))
+
+    @on(FilteredList.Chosen)
+    def _change_chosen(self, event: FilteredList.Chosen) -> None:
+        event.stop()
+        reason = self.explain_disabled("change")
+        if reason is None:
+            self.action_change()
+        else:
+            self.studio.explain_no_effect(reason, "change")
+
+    @on(FilteredList.Highlighted)
+    def _show_highlighted(self, event: FilteredList.Highlighted) -> None:
+        event.stop()
+        self.refresh_bindings()
+        self._read_detail()
+
+    async def _ask(self, before: ScheduleSummary | None) -> None:
+        namespace = self.studio.namespace
+        try:
+            choices = await self.call_and_wait(lambda cdap: _read_choices(cdap, namespace))
+        except LocalcdapError as error:
+            self._show_problem(error.full_message)
+            return
+        schedule = before.schedule if before is not None else None
+        answer = await self.app.push_screen_wait(ScheduleForm(self.pipeline, choices, schedule))
+        if answer is None:
+            return
+        key = (namespace, self.pipeline, answer.name)
+        self.query_one(FilteredList).show(answer.name)
+        if schedule is None:
+            self._change(lambda cdap: cdap.schedules.add(*key, answer.request))
+        else:
+            self._change(lambda cdap: cdap.schedules.update(*key, answer.request))
+
+    def _change(self, change: Callable[[Cdap], object]) -> None:
+        """Change schedules, then show all of them; an error stays in sight."""
+        self._show_problem("")
+        self.call(
+            change,
+            on_result=lambda _: self._read(),
+            on_error=lambda error: self._show_problem(error.full_message),
+            group="change",
+            ordered=True,
+        )
+
+    def _read(self) -> None:
+        namespace, pipeline = self.studio.namespace, self.pipeline
+        self.call(
+            lambda cdap: cdap.schedules.list_schedules(namespace, pipeline),
+            on_result=self._fill,
+            on_error=lambda error: self._show_problem(error.full_message),
+            group="schedules",
+        )
+
+    def _fill(self, found: Sequence[ScheduleSummary]) -> None:
+        self._found = {each.schedule.name: each for each in found}
+        self.query_one(FilteredList).set_entries([_build_entry(each) for each in found])
+        self.refresh_bindings()
+        self._read_detail()
+
+    def _read_detail(self) -> None:
+        found = self._highlighted
+        if found is None:
+            self.query_one("#schedules-detail", Static).update("")
+            return
+        key = (self.studio.namespace, self.pipeline, found.schedule.name)
+        self.call(
+            lambda cdap: cdap.schedules.list_events(*key, _EVENTS),
+            on_result=lambda events: self._show_detail(found, events),
+            on_error=lambda error: self._show_problem(error.full_message),
+            group="detail",
+        )
+
+    def _show_detail(self, summary: ScheduleSummary, events: Sequence[ScheduleEvent]) -> None:
+        schedule = summary.schedule
+        facts = [describe_constraint(each) for each in schedule.constraints]
+        facts += [f"{name}={value}" for name, value in sorted(schedule.properties.items())]
+        lines = [Content.styled(_clean("; ".join(facts)), _MUTED)] if facts else []
+        lines += [_format_event(each) for each in events]
+        if not events:
+            lines.append(Content.styled("Nothing was triggered yet.", _MUTED))
+        self.query_one("#schedules-detail", Static).update(Content("\n").join(lines))
+
+    def _show_problem(self, text: str) -> None:
+        self.query_one("#schedules-problem", Static).update(Content(sanitize_for_terminal(text)))
+
+    @property
+    def _highlighted(self) -> ScheduleSummary | None:
+        key = self.query_one(FilteredList).key
+        return None if key is None else self._found.get(key)
+
+
+def _read_choices(cdap: Cdap, namespace: str) -> ScheduleChoices:
+    """Return what the fields of the form complete."""
+    return ScheduleChoices(
+        [f"{each.name}=COMPLETED" for each in cdap.applications.list_applications(namespace)],
+        [f"{each.name}=1" for each in cdap.datasets.list_datasets(namespace)],
+    )
+
+
+def _build_entry(summary: ScheduleSummary) -> ListEntry:
+    schedule = summary.schedule
+    is_enabled = schedule.status is ScheduleStatus.SCHEDULED
+    due = f"next {format_time(summary.next_runtime)}" if summary.next_runtime else "enabled"
+    return ListEntry(
+        schedule.name,
+        _clean(f"{schedule.name}  {describe_trigger(schedule.trigger)}"),
+        mark="●" if is_enabled else "○",
+        hint=due if is_enabled else "suspended",
+        tone="" if is_enabled else _MUTED,
+    )
+
+
+def _format_event(event: ScheduleEvent) -> Content:
+    tone = "" if event.kind is EventKind.STARTED else "$text-warning"
+    return Content.assemble(
+        (f"{format_time(event.time)} ", _MUTED),
+        (event.kind.lower().replace("_", " "), tone),
+        f" {_clean(event.message)}",
+    )
+
+
+def _clean(text: str) -> str:
+    return sanitize_for_terminal(text, single_line=True)

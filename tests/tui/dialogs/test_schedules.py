@@ -1,0 +1,127 @@
+"""The dialog of schedules on real services: they are listed, made, enabled, changed and deleted with keys."""
+
+from __future__ import annotations
+
+import pytest
+from textual.widgets import Input, Static
+
+from localcdap.home import find_shipped_data
+from localcdap.pipeline.library.application_model import DeployRequest
+from localcdap.schedules.model import (
+    PIPELINE_SCHEDULE,
+    AndTrigger,
+    ConcurrencyConstraint,
+    OrTrigger,
+    ProgramStatusTrigger,
+    ScheduleRequest,
+    ScheduleStatus,
+    TimeTrigger,
+    TriggerProgram,
+)
+from localcdap.tui.dialogs.schedule_form import ScheduleForm
+from localcdap.tui.dialogs.schedules import SchedulesDialog
+from localcdap.tui.lists.filtered_list import FilteredList
+
+NIGHTLY = ("default", "sales", "nightly")
+
+
+@pytest.fixture(autouse=True)
+def sales(cdap):
+    text = (find_shipped_data() / "demo" / "pipeline.json").read_text()
+    cdap.applications.deploy(DeployRequest(text, name="sales"))
+    cdap.schedules.delete("default", "sales", PIPELINE_SCHEDULE)
+    yield
+    cdap.applications.delete("default", "sales")
+
+
+def text_of(driver, id: str) -> str:
+    return str(driver.app.screen.query_one(id, Static).content)
+
+
+def keys(driver) -> list[str]:
+    return driver.app.screen.query_one(FilteredList).keys
+
+
+async def show(driver) -> None:
+    driver.app.push_screen(SchedulesDialog("sales"))
+    await driver.settled()
+
+
+async def fill(driver, **values: str) -> None:
+    for field, value in values.items():
+        driver.app.screen.query_one(f"#form-{field}", Input).value = value
+    await driver.settled()
+
+
+async def test_a_schedule_is_made_enabled_changed_and_deleted(open_studio, cdap):
+    async with open_studio() as driver:
+        await show(driver)
+        assert keys(driver) == []
+        await driver.press("a")
+        assert isinstance(driver.app.screen, ScheduleForm)
+        await fill(driver, name="nightly", cron="0 25 * * *")
+        assert "'25' is not a valid hour: use 0 to 23" in text_of(driver, "#form-times")
+        await fill(driver, cron="0 3 ? * MON", most="1", arguments="day=1, to=x")
+        times = text_of(driver, "#form-times").splitlines()
+        assert len(times) == 5
+        assert all(each.startswith("Mon ") and "03:00:00" in each for each in times)
+        await driver.press("ctrl+s")
+
+        found = cdap.schedules.get(*NIGHTLY)
+        assert found.trigger == TimeTrigger("0 3 ? * MON")
+        assert found.constraints == [ConcurrencyConstraint(1)]
+        assert found.properties == {"day": "1", "to": "x"}
+        assert keys(driver) == ["nightly"]
+
+        await driver.press("s")
+        assert cdap.schedules.get(*NIGHTLY).status is ScheduleStatus.SCHEDULED
+        await driver.press("enter")
+        await fill(driver, cron="0 4 * * *", runs="other=FAILED,KILLED")
+        await driver.press("ctrl+s")
+        after = ProgramStatusTrigger(TriggerProgram("default", "other"), ["FAILED", "KILLED"])
+        changed = cdap.schedules.get(*NIGHTLY)
+        assert changed.trigger == AndTrigger([TimeTrigger("0 4 * * *"), after])
+        assert changed.properties == {"day": "1", "to": "x"}
+
+        await driver.press("s")
+        assert cdap.schedules.get(*NIGHTLY).status is ScheduleStatus.SUSPENDED
+        await driver.press("d")
+        await driver.press("y")
+        assert keys(driver) == []
+        assert cdap.schedules.list_schedules("default", "sales") == []
+
+
+async def test_what_is_wrong_is_said_and_nothing_is_lost(open_studio, cdap):
+    async with open_studio() as driver:
+        await show(driver)
+        await driver.press("a")
+        await driver.press("ctrl+s")
+        assert text_of(driver, "#form-problem") == "Enter a name."
+        await fill(driver, name="nightly")
+        await driver.press("ctrl+s")
+        assert text_of(driver, "#form-problem") == "Enter times, a pipeline or a dataset."
+        await fill(driver, cron="0 3 * * *", arguments="x")
+        await driver.press("ctrl+s")
+        assert text_of(driver, "#form-problem").startswith("'x' is not a valid argument.")
+        await fill(driver, arguments="", cron="0 99 * * *")
+        await driver.press("ctrl+s")
+        assert "Invalid cron expression '0 99 * * *'" in text_of(driver, "#schedules-problem")
+
+
+async def test_a_trigger_of_several_levels_is_shown_and_not_changed(open_studio, cdap):
+    nested = OrTrigger([TimeTrigger("0 3 * * *"), AndTrigger([TimeTrigger("0 4 * * *")])])
+    cdap.schedules.add(*NIGHTLY, ScheduleRequest(nested))
+    async with open_studio() as driver:
+        await show(driver)
+        await driver.press("e")
+        assert isinstance(driver.app.screen, SchedulesDialog)
+        assert keys(driver) == ["nightly"]
+        assert "Nothing was triggered yet." in text_of(driver, "#schedules-detail")
+
+
+async def test_the_library_opens_the_schedules_of_a_pipeline(open_studio, cdap):
+    async with open_studio() as driver:
+        await driver.press("6")
+        await driver.press("t")
+        assert isinstance(driver.app.screen, SchedulesDialog)
+        assert driver.app.screen.pipeline == "sales"
