@@ -145,6 +145,8 @@ class Run(msgspec.Struct, rename="camel"):
     """The stages that ran without their plugins: on recordings, or as placeholders."""
     recordings: dict[str, str] = {}
     """The recordings that were given for this run, besides those that the instance has."""
+    position: int = 0
+    """Its position in the queue, from 1; 0 when it does not wait."""
 
     def get_latest_counts(self, stage: str) -> StageCounts:
         """Return the final counts of a stage, or its counts so far while it is running."""

@@ -196,9 +196,13 @@ class WatchedRun(WatchedProcess):
 
 
 class RunWatcher(Generic[W]):
-    """Watches active runs, or jobs, in a thread of its own."""
+    """Watches active runs, or jobs, in a thread of its own.
 
-    def __init__(self) -> None:
+    :param on_gone: called with the id of each run whose process has ended after it.
+    """
+
+    def __init__(self, on_gone: Callable[[str], None] = lambda _: None) -> None:
+        self._on_gone = on_gone
         self._runs: dict[str, W] = {}
         self._leaving: list[W] = []
         """Runs that have ended but whose processes still exist."""
@@ -246,6 +250,7 @@ class RunWatcher(Generic[W]):
             for run in leaving:
                 if run not in self._leaving:
                     take_exit_code(run.process, run.directory)
+                    self._on_gone(run.run)
             with self._changed:
                 for run in ended:
                     del self._runs[run.run]
@@ -291,7 +296,7 @@ def create_run_resource(
     def release(namespace: str) -> None:
         with store.snapshot() as tx:
             active = records.list_active_in(tx, namespace)
-        for run, _ in active:
+        for run, _ in reversed(active):  # those that wait first, or they would begin
             stop(run)
 
     def remove_files(namespace: str, _: int) -> Sequence[str]:
