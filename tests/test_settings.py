@@ -55,7 +55,11 @@ EVERY_SETTING = """
         plugin.time_limit_s = 2.5
         plugin.memory_mb = 512
         app = {time_limit_s = 5, memory_mb = 300, idle_minutes = 1, jobs_at_once = 2, job_memory_mb = 900}
-        runs = {parallel = 3, keep_days = 30, keep_newest = 100, update_datasets = true, recorded_on_clusters = true}
+        runs.parallel = 3
+        runs.keep_days = 30
+        runs.keep_newest = 9
+        runs.update_datasets = true
+        runs.recorded_on_clusters = true
         host.idle_seconds = 0
         security.enabled = true
         locations."gs://sales" = "data/sales"
@@ -115,7 +119,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         "engine.directory": "/tmp/engine",
         "engine.profile": "native",
         "runs.keep_days": 30,
-        "runs.keep_newest": 100,
+        "runs.keep_newest": 9,
         "runs.parallel": 3,
         "runs.update_datasets": True,
         "lineage.retention.days": 0.5,

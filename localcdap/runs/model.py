@@ -200,6 +200,11 @@ def describe_stand_ins(run: Run) -> str:
     return ", ".join(sorted({each.kind for each in run.stand_ins}, reverse=True))
 
 
+def describe_state(run: Run) -> str:
+    """Return the status of a run in words; of one that waits, its position in the queue."""
+    return f"queued, position {run.position:,}" if run.position else run.status.lower()
+
+
 def get_now() -> int:
     """Return the current time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
