@@ -150,14 +150,16 @@ class WatchedProcess:
         """Remove the files of the run except what its process printed, and an order that cannot be read."""
         with self._store.transaction() as transaction:
             self._consumer.forget(transaction)
-        for entry in self.directory.iterdir():
-            if entry.is_dir():
-                shutil.rmtree(entry, ignore_errors=True)
-            elif entry.name not in _KEPT or not entry.stat().st_size:
-                entry.unlink(missing_ok=True)
-        if not any(self.directory.iterdir()):
-            with contextlib.suppress(OSError):  # the fork server wrote the exit code meanwhile
-                self.directory.rmdir()
+        # When its order was not given, the folder is removed, maybe just now.
+        with contextlib.suppress(FileNotFoundError):
+            for entry in self.directory.iterdir():
+                if entry.is_dir():
+                    shutil.rmtree(entry, ignore_errors=True)
+                elif entry.name not in _KEPT or not entry.stat().st_size:
+                    entry.unlink(missing_ok=True)
+            if not any(self.directory.iterdir()):
+                with contextlib.suppress(OSError):  # the fork server wrote the exit code meanwhile
+                    self.directory.rmdir()
 
 
 class WatchedRun(WatchedProcess):
@@ -263,7 +265,7 @@ class RunWatcher(Generic[W]):
     def _has_ended(self, run: W) -> bool:
         try:
             return run.check()
-        except LocalcdapError as error:
+        except (LocalcdapError, OSError) as error:
             # The next check tries again: a full disk may have space by then.
             _LOG.warning("run %s: %s", run.run, error)
             time.sleep(1.0)

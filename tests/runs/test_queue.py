@@ -405,3 +405,13 @@ def test_a_deployed_pipeline_has_its_version_also_when_another_is_deployed_meanw
 
     assert '"Out"' in read_order(instance, run).document
     assert get(instance, run).application_version == deployed.version
+
+
+def test_the_next_run_begins_when_spark_does_not_start_for_one(tmp_path, fresh_home):
+    with TemporaryInstance(fresh_home(tmp_path / "home")) as instance:
+        instance.settings('runs.parallel = 1\nengine.memory = "1k"\n')
+        runs = [start(instance, tmp_path, f"out{n}") for n in range(2)]
+        ended = [wait_for_end(instance, each) for each in runs]
+
+    assert [each.status for each in ended] == [RunStatus.FAILED] * 2
+    assert all("did not start" in each.error.message for each in ended)
