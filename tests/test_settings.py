@@ -65,17 +65,10 @@ EVERY_SETTING = """
         locations."gs://sales" = "data/sales"
         recordings."plugin:SapOdp" = "generate:7"
         lineage.retention.days = 0.5
-        data.tx.timeout = 7
-        data.tx.max.timeout = 70
+        data.tx = {timeout = 7, max.timeout = 70}
         datasets.shipped_annotations = true
         preview.records = 7
-        [engine]
-        cores = 2
-        memory = "512m"
-        idle_minutes = 0
-        counts = false
-        profiles = false
-        directory = "/tmp/engine"
+        engine = {cores = 2, memory = "512m", idle_minutes = 0, counts = false, profiles = false, directory = "e"}
         [openlineage]
         file = "events.jsonl"
         file_mb = 1
@@ -116,7 +109,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         "engine.counts": False,
         "engine.profiles": False,
         "engine.warm_up": True,
-        "engine.directory": "/tmp/engine",
+        "engine.directory": "e",
         "engine.profile": "native",
         "runs.keep_days": 30,
         "runs.keep_newest": 9,

@@ -1,4 +1,4 @@
-"""How many run processes a machine has room for."""
+"""The number of run processes that a machine can have at the same time."""
 
 from __future__ import annotations
 

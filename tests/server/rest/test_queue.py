@@ -138,3 +138,28 @@ def test_all_starts_at_once_are_answered_and_run(server, number):
     assert sorted(each["runid"] for each in ended) == sorted(runs)
     assert {each["status"] for each in ended} == {"COMPLETED"}
     assert 0 < most <= PROCESSES
+
+
+def test_a_run_that_waits_is_pending_and_can_be_stopped(client, cdap, pipeline, source):
+    client.ok("PUT", f"{NS}/apps/totals", pipeline)
+    queue, held = cdap.runs._starter.queue, [f"held{n}" for n in range(64)]
+    for each in held:
+        queue.note_process(each)
+    program, arguments = f"{NS}/apps/totals/{WORKFLOW}", {"in.path": str(source)}
+    for _ in range(3):
+        client.ok("POST", f"{program}/start", arguments)
+    records = client.ok("GET", f"{program}/runs?status=PENDING")
+
+    assert [each["status"] for each in records] == ["PENDING"] * 3
+    assert [each["cluster"] for each in records] == [{"status": "PROVISIONING"}] * 3
+    assert client.ok("GET", f"{program}/status") == {"status": "STARTING"}
+    first = records[-1]["runid"]
+    client.ok("POST", f"{program}/runs/{first}/stop")
+    killed = client.ok("GET", f"{program}/runs/{first}")
+    assert (killed["status"], killed["cluster"]["status"]) == ("KILLED", "DEPROVISIONED")
+    client.ok("POST", f"{program}/stop")
+    assert client.ok("GET", f"{program}/status") == {"status": "STOPPED"}
+    assert client.refused("POST", f"{program}/stop")[0] == 400
+    assert queue.list_positions() == {}
+    for each in held:
+        queue.leave(each)
