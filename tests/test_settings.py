@@ -68,7 +68,7 @@ EVERY_SETTING = """
         data.tx = {timeout = 7, max.timeout = 70}
         datasets.shipped_annotations = true
         preview.records = 7
-        engine = {cores = 2, memory = "512m", idle_minutes = 0, counts = false, profiles = false, directory = "e"}
+        engine = {cores=2, memory="512m", idle_minutes=0, counts=false, profiles=false, directory="e"}
         [openlineage]
         file = "events.jsonl"
         file_mb = 1
