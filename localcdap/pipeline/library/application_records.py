@@ -123,6 +123,26 @@ def find(tx: Transaction, namespace: str, name: str, version: str | None = None)
     return found[0]
 
 
+def find_with_document(
+    tx: Transaction, namespace: str, name: str, version: str | None = None
+) -> tuple[Application, str, PipelineSpec | None]:
+    """Return a version as :func:`find`, the text of its document, and its specification.
+
+    :raises NotFoundError: when there is none, or several; the message lists the versions.
+    """
+    if version is not None and version not in LATEST:
+        found = find(tx, namespace, name, version)
+        return found, read_document_text(tx, found), read_spec(tx, found)
+    rows = tx.execute(
+        f"SELECT {_COLUMNS}, a.document, a.spec {_OF_ONE} ORDER BY a.number DESC LIMIT 1",
+        (namespace, name),
+    )
+    if not rows:
+        raise _create_not_found_error(tx, namespace, name)
+    *row, document, spec = rows[0]
+    return _read_application(row, is_latest=True), document, _read_spec(spec)
+
+
 def read_document_text(tx: Transaction, application: Application) -> str:
     """Return the text of a version's document."""
     rows = tx.execute(
@@ -139,8 +159,7 @@ def read_spec(tx: Transaction, application: Application) -> PipelineSpec | None:
         f"SELECT a.spec {_OF_ONE} AND a.number = ?",
         (application.namespace, application.name, application.number),
     )
-    text: str | None = rows[0][0]
-    return None if text is None else decode_json(text, PipelineSpec, hook=decode_schema)
+    return _read_spec(rows[0][0])
 
 
 def list_specs_with(
@@ -194,8 +213,13 @@ def _read_application(row: Sequence[Any], *, is_latest: bool) -> Application:
     )
 
 
+def _read_spec(text: str | None) -> PipelineSpec | None:
+    return None if text is None else decode_json(text, PipelineSpec, hook=decode_schema)
+
+
 def _create_not_found_error(tx: Transaction, namespace: str, name: str) -> NotFoundError:
-    names = [each.name for each in list_latest(tx, namespace)]
+    rows = tx.execute("SELECT DISTINCT name FROM applications WHERE namespace = ?", (namespace,))
+    names = [name for (name,) in rows]
     known = format_available(name, names) if names else "none; deploy one: localcdap import FILE"
     return NotFoundError(
         f"There is no application '{name}' in namespace '{namespace}'.", f"Available: {known}."

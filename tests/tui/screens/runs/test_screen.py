@@ -105,8 +105,8 @@ async def test_an_active_run_is_followed(cdap, namespace, open_studio):
 async def test_a_run_that_waits_has_a_position(cdap, namespace, open_studio):
     queue, held = cdap.runs._starter.queue, [f"held{n}" for n in range(64)]
     runs = [write_run(cdap, status=RunStatus.PENDING, namespace=namespace) for _ in range(2)]
-    for each in held:
-        queue.note_process(each)
+    for name in held:
+        queue.note_process(name)
     for place, each in enumerate(runs):
         queue.wait_turn(each.run, place)
     async with open_studio(namespace=namespace) as driver:
@@ -119,8 +119,8 @@ async def test_a_run_that_waits_has_a_position(cdap, namespace, open_studio):
         queue.remove(runs[0].run)
         await driver.until(lambda: head.content.plain.startswith("◌ queued, position 1  sales"))
         queue.remove(runs[1].run)
-    for each in held:
-        queue.leave(each)
+    for name in held:
+        queue.leave(name)
 
 
 async def test_a_run_that_starts_does_not_move_the_cursor(cdap, namespace, open_studio):
