@@ -145,34 +145,15 @@ def find(tx: Transaction, namespace: str, name: str, version: str | None = None)
     return found[0]
 
 
-def find_with_document(
-    tx: Transaction, namespace: str, name: str, version: str | None = None
-) -> tuple[Application, str, PipelineSpec | None]:
-    """Return a version as :func:`find`, the text of its document, and its specification.
-
-    :raises NotFoundError: when there is none, or several; the message lists the versions.
-    """
-    if version is not None and version not in LATEST:
-        found = find(tx, namespace, name, version)
-        return found, read_document_text(tx, found), read_spec(tx, found)
+def find_document(
+    tx: Transaction, application: Application
+) -> tuple[str, PipelineSpec | None] | None:
+    """Return the text of a version's document and its specification; None when it was deleted."""
     rows = tx.execute(
-        f"SELECT {_COLUMNS}, a.document, a.spec {_OF_ONE} ORDER BY a.number DESC LIMIT 1",
-        (namespace, name),
-    )
-    if not rows:
-        raise _create_not_found_error(tx, namespace, name)
-    *row, document, spec = rows[0]
-    return _read_application(row, is_latest=True), document, _read_spec(spec)
-
-
-def read_document_text(tx: Transaction, application: Application) -> str:
-    """Return the text of a version's document."""
-    rows = tx.execute(
-        f"SELECT a.document {_OF_ONE} AND a.number = ?",
+        f"SELECT a.document, a.spec {_OF_ONE} AND a.number = ?",
         (application.namespace, application.name, application.number),
     )
-    text: str = rows[0][0]
-    return text
+    return (rows[0][0], _read_spec(rows[0][1])) if rows else None
 
 
 def read_spec(tx: Transaction, application: Application) -> PipelineSpec | None:

@@ -201,6 +201,19 @@ class ApplicationService:
             self._known.keep(found, seen)
         return found
 
+    def _find_with_document(
+        self, namespace: str, name: str, version: str | None
+    ) -> tuple[Application, str, PipelineSpec | None]:
+        """Return a version as :meth:`find`, the text of its document, and its specification."""
+        found = self.find(namespace, name, version)
+        with self._store.snapshot() as tx:
+            document = records.find_document(tx, found)
+            if document is None:  # it has just been deleted
+                found = records.find(tx, namespace, name, version)
+                document = records.find_document(tx, found)
+        assert document is not None
+        return found, *document
+
     def list_specs_with(self, namespace: str, texts: Collection[str]) -> dict[str, PipelineSpec]:
         """Return the specifications of latest versions in which any of some texts occurs, by application.
 
@@ -234,9 +247,7 @@ class ApplicationService:
         :param version: its id, a prefix of the id, its number, or ``latest``.
         :raises NotFoundError: when there is none; the message lists the versions.
         """
-        self._namespaces.require(namespace)
-        with self._store.snapshot() as tx:
-            application, text, spec = records.find_with_document(tx, namespace, name, version)
+        application, text, spec = self._find_with_document(namespace, name, version)
         document = read_document(text)
         return ApplicationDetail(
             **msgspec.structs.asdict(application),
@@ -260,9 +271,7 @@ class ApplicationService:
         :param upgrade: whether to convert an older form to the one that CDAP 6 exports.
         :raises NotFoundError: when there is no such version; the message lists the versions.
         """
-        self._namespaces.require(namespace)
-        with self._store.snapshot() as tx:
-            application, text, _ = records.find_with_document(tx, namespace, name, version)
+        application, text, _ = self._find_with_document(namespace, name, version)
         document = read_document(text)
         if document.name != application.name:
             document = read_document(rename_pipeline(document, application.name))
