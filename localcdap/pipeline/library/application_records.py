@@ -131,7 +131,7 @@ def find(tx: Transaction, namespace: str, name: str, version: str | None = None)
     """
     known = list_versions(tx, namespace, name)
     if not known:
-        raise _create_not_found_error(tx, namespace, name)
+        raise _create_not_found_error(tx, namespace, name, version)
     if version is None or version in LATEST:
         return known[0]
     found = [each for each in known if version == str(each.number)]
@@ -140,7 +140,9 @@ def find(tx: Transaction, namespace: str, name: str, version: str | None = None)
         what = "several versions that begin with" if found else "no version"
         listed = ", ".join(f"{each.number} ({each.version})" for each in known[:10])
         raise NotFoundError(
-            f"Application '{name}' has {what} '{version}'.", f"Its versions: {listed}."
+            f"Application '{name}' has {what} '{version}'.",
+            f"Its versions: {listed}.",
+            entity=_describe_id(namespace, name, version),
         )
     return found[0]
 
@@ -220,10 +222,19 @@ def _read_spec(text: str | None) -> PipelineSpec | None:
     return None if text is None else decode_json(text, PipelineSpec, hook=decode_schema)
 
 
-def _create_not_found_error(tx: Transaction, namespace: str, name: str) -> NotFoundError:
+def _describe_id(namespace: str, name: str, version: str | None) -> str:
+    version = LATEST[1] if version is None or version in LATEST else version
+    return f"application:{namespace}.{name}.{version}"
+
+
+def _create_not_found_error(
+    tx: Transaction, namespace: str, name: str, version: str | None
+) -> NotFoundError:
     rows = tx.execute("SELECT DISTINCT name FROM applications WHERE namespace = ?", (namespace,))
     names = [name for (name,) in rows]
     known = format_available(name, names) if names else "none; deploy one: localcdap import FILE"
     return NotFoundError(
-        f"There is no application '{name}' in namespace '{namespace}'.", f"Available: {known}."
+        f"There is no application '{name}' in namespace '{namespace}'.",
+        f"Available: {known}.",
+        entity=_describe_id(namespace, name, version),
     )
