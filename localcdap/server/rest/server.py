@@ -60,6 +60,7 @@ class RestServer:
             access_log=False,
             log_level=logging.WARNING,
             server_header=False,
+            proxy_headers=False,
             ws="none",
             timeout_keep_alive=_KEPT_S,
             timeout_graceful_shutdown=_END_S,
