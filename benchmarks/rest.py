@@ -30,7 +30,7 @@ _PAUSE_S: Final = 0.05
 _CALM: Final = 3
 """Seconds without work after which the host counts as idle."""
 _IDLE_S: Final = 0.1
-"""Seconds of the processor in one second that are no work."""
+"""Seconds of the processor within a second up to which the host counts as idle."""
 _CONSTANT: Final = "starlette that answers a constant"
 _SERVER: Final = """
 import socket, uvicorn
