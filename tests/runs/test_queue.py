@@ -407,7 +407,8 @@ def test_a_deployed_pipeline_has_its_version_also_when_another_is_deployed_meanw
     assert get(instance, run).application_version == deployed.version
 
 
-def test_the_next_run_begins_when_spark_does_not_start_for_one(tmp_path, fresh_home):
+def test_the_next_run_begins_when_spark_does_not_start_for_one(tmp_path, fresh_home, monkeypatch):
+    monkeypatch.setenv("LOCALCDAP_ENGINE_DIRECTORY", str(tmp_path / "engine"))
     with TemporaryInstance(fresh_home(tmp_path / "home")) as instance:
         instance.settings('runs.parallel = 1\nengine.memory = "1k"\n')
         runs = [start(instance, tmp_path, f"out{n}") for n in range(2)]
