@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import shutil
@@ -15,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
+
 from benchmarks.measure import Row, within
 
 PIPELINES: Final = 5_000
@@ -24,6 +27,23 @@ REQUESTS: Final = 200
 """The requests of each client and round."""
 _PAUSE_S: Final = 0.05
 """Seconds between the answer and the next request of a client."""
+_CALM: Final = 3
+"""Seconds without work after which the host counts as idle."""
+_IDLE_S: Final = 0.1
+"""Seconds of the processor within a second up to which the host counts as idle."""
+_CONSTANT: Final = "starlette that answers a constant"
+_SERVER: Final = """
+import socket, uvicorn
+from starlette.responses import Response
+end = socket.create_server(("127.0.0.1", 0))
+print(end.getsockname()[1], flush=True)
+answer = Response(b"x" * 2000, media_type="application/json")
+async def app(scope, receive, send):
+    await answer(scope, receive, send)
+config = uvicorn.Config(app, lifespan="off", access_log=False, log_level="warning", ws="none")
+uvicorn.Server(config).run([end])
+"""
+"""What this machine and these clients take at least."""
 _NS: Final = "/v3/namespaces/default"
 _PROGRAM: Final = "workflows/DataPipelineWorkflow"
 _COPY_PIPELINES: Final = """
@@ -55,9 +75,17 @@ def rest(folder: Path, rounds: int) -> Iterator[Row]:
     try:
         host = json.loads(started.stdout)["address"].removeprefix("http://")
         _ask(host, _list_paths(0), 5)
-        times = sorted(each for number in range(rounds) for each in _measure_clients(host, number))
-        name = f"GET, {CLIENTS} clients, {PIPELINES:,} pipelines, {RUNS:,} runs, p99"
-        yield within(name, times[int(len(times) * 0.99)], 0.02, "median", statistics.median(times))
+        _wait_until_idle(home)
+        with _serve_constant() as other:
+            _ask(other, _list_paths(0), 5)
+            times, floor = list[float](), list[float]()
+            for number in range(rounds):
+                times += _measure_clients(host, number)
+                floor += _measure_clients(other, number)
+        name = f"GET, {CLIENTS} clients, {PIPELINES:,} pipelines, {RUNS:,} runs"
+        yield within(f"{name}, p99", _get_p99(times), 0.02, _CONSTANT, _get_p99(floor))
+        middle, least = statistics.median(times), statistics.median(floor)
+        yield within(f"{name}, median", middle, 0.02, _CONSTANT, least)
         firsts, wholes = zip(*(_measure_list(host) for _ in range(rounds + 1)), strict=True)
         name = f"list of {PIPELINES:,} pipelines"
         yield within(f"{name}, first byte", statistics.median(firsts[1:]), 0.05)
@@ -65,6 +93,34 @@ def rest(folder: Path, rounds: int) -> Iterator[Row]:
     finally:
         subprocess.run([*command, "stop", *options], capture_output=True, check=True)
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _get_p99(times: list[float]) -> float:
+    return sorted(times)[int(len(times) * 0.99)]
+
+
+def _wait_until_idle(home: Path) -> None:
+    """Wait until the host does nothing by itself: the application of reports reads all runs that it finds."""
+    record = json.loads((home / "host.json").read_text())
+    host = psutil.Process(record["pid"])
+    calm, before = 0, 0.0
+    while calm < _CALM:
+        time.sleep(1.0)
+        now = sum(sum(each.cpu_times()[:2]) for each in (host, *host.children(recursive=True)))
+        calm = calm + 1 if now - before < _IDLE_S else 0
+        before = now
+
+
+@contextlib.contextmanager
+def _serve_constant() -> Iterator[str]:
+    """Yield the address of a server in a process of its own that answers each request with the same."""
+    process = subprocess.Popen([sys.executable, "-c", _SERVER], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield f"127.0.0.1:{process.stdout.readline().strip()}"
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def _fill(home: Path) -> None:

@@ -55,24 +55,21 @@ EVERY_SETTING = """
         plugin.time_limit_s = 2.5
         plugin.memory_mb = 512
         app = {time_limit_s = 5, memory_mb = 300, idle_minutes = 1, jobs_at_once = 2, job_memory_mb = 900}
-        runs = {keep_days = 30, keep_newest = 100, update_datasets = true, recorded_on_clusters = true}
+        runs.parallel = 3
+        runs.keep_days = 30
+        runs.keep_newest = 9
+        runs.update_datasets = true
+        runs.recorded_on_clusters = true
         schedules = {catch_up = true}
         host.idle_seconds = 0
         security.enabled = true
         locations."gs://sales" = "data/sales"
         recordings."plugin:SapOdp" = "generate:7"
         lineage.retention.days = 0.5
-        data.tx.timeout = 7
-        data.tx.max.timeout = 70
+        data.tx = {timeout = 7, max.timeout = 70}
         datasets.shipped_annotations = true
         preview.records = 7
-        [engine]
-        cores = 2
-        memory = "512m"
-        idle_minutes = 0
-        counts = false
-        profiles = false
-        directory = "/tmp/engine"
+        engine = {cores=2, memory="512m", idle_minutes=0, counts=false, profiles=false, directory="e"}
         [openlineage]
         file = "events.jsonl"
         file_mb = 1
@@ -113,10 +110,11 @@ def test_every_setting_can_be_set_in_the_file(file):
         "engine.counts": False,
         "engine.profiles": False,
         "engine.warm_up": True,
-        "engine.directory": "/tmp/engine",
+        "engine.directory": "e",
         "engine.profile": "native",
         "runs.keep_days": 30,
-        "runs.keep_newest": 100,
+        "runs.keep_newest": 9,
+        "runs.parallel": 3,
         "runs.update_datasets": True,
         "schedules.catch_up": True,
         "lineage.retention.days": 0.5,

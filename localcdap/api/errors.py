@@ -191,7 +191,20 @@ class InvalidTableFieldError(TableUsageError):
 
 
 class NotFoundError(LocalcdapError):
-    """There is nothing of a requested name. The message lists the nearest names."""
+    """There is nothing of a requested name. The message lists the nearest names.
+
+    :param entity: what there is not, as CDAP writes the ids of entities (6.10 ``EntityId.toString``):
+        ``application:default.sales.-SNAPSHOT``; None for anything else.
+    """
+
+    def __init__(
+        self, message: str, corrective_action: str | None = None, *, entity: str | None = None
+    ) -> None:
+        super().__init__(message, corrective_action)
+        self.entity = entity
+
+    def attributes(self) -> dict[str, Any]:
+        return super().attributes() | {"entity": self.entity}
 
 
 class UnauthorizedError(LocalcdapError):

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from localcdap.engine.messages.spool import RunStatus
-from localcdap.runs.model import Run
+from localcdap.runs.model import Run, describe_state
 from localcdap.text import format_size, sanitize_for_terminal
 
 _REFRESHES: Final = 8
@@ -32,6 +32,7 @@ class ProgressDisplay:
             console=Console(stderr=True), transient=True, refresh_per_second=_REFRESHES
         )
         self._since = time.monotonic()
+        self._queued_s = 0.0
         self._spinner: Final = Spinner("dots")
 
     def __enter__(self) -> Self:
@@ -46,9 +47,12 @@ class ProgressDisplay:
         grid = Table.grid()
         # The spinner is reused: a new one would start again at its first frame.
         seconds = time.monotonic() - self._since
+        if run.position:
+            self._queued_s = seconds
+        headline = format_headline(run, seconds, self._earlier_s, self._queued_s)
         self._spinner.update(
             text=Text(
-                sanitize_for_terminal(format_headline(run, seconds, self._earlier_s)),
+                sanitize_for_terminal(headline),
                 no_wrap=True,
                 overflow="ellipsis",
             )
@@ -58,15 +62,20 @@ class ProgressDisplay:
         self._live.update(grid)
 
 
-def format_headline(run: Run, seconds: float, earlier_s: float | None = None) -> str:
+def format_headline(
+    run: Run, seconds: float, earlier_s: float | None = None, queued_s: float = 0.0
+) -> str:
     """Return a line such as ``sales running 12 s, about 8 s left, 3 of 12 tasks, 45 MB read, 900 records/s``.
 
     :param seconds: the time since the run was asked for.
     :param earlier_s: the seconds that an earlier run of the pipeline took.
+    :param queued_s: the seconds for which the run has waited in the queue.
     """
+    if run.position:
+        return f"{run.pipeline} {describe_state(run)}, {seconds:.0f} s"
     parts = [f"{run.pipeline} {run.status.lower()} {seconds:.0f} s"]
     if earlier_s is not None:
-        left = earlier_s - seconds
+        left = earlier_s - (seconds - queued_s)
         parts.append(f"about {left:.0f} s left" if left >= 1 else f"{earlier_s:.0f} s last time")
     if run.progress is not None:
         if run.progress.tasks:

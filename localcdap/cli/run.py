@@ -24,7 +24,7 @@ from localcdap.cli.recordings import parse_recordings, print_stand_ins, record_o
 from localcdap.cli.records import print_results
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.expectations import RECENT_RUNS, find_changes
-from localcdap.runs.model import Run, RunRequest, describe_start
+from localcdap.runs.model import Run, RunRequest, describe_start, describe_state
 from localcdap.text import format_duration
 
 if TYPE_CHECKING:
@@ -150,7 +150,8 @@ def show_result(run: Run, changes: Mapping[tuple[str, str], str] = NO_CHANGES) -
         secho(str(repair), fg="yellow")
     took = format_duration(run.starting, run.end)
     colour = {RunStatus.COMPLETED: "green", RunStatus.FAILED: "red"}.get(run.status, "yellow")
-    secho(f"{run.status}", fg=colour, bold=True, nl=False)
+    state = f"{run.status}, position {run.position:,} in the queue" if run.position else run.status
+    secho(state, fg=colour, bold=True, nl=False)
     how = describe_start(run)
     echo(
         f"  {run.pipeline}  run {run.run}{f'  in {took}' if took else ''}{f'  {how}' if how else ''}"
@@ -178,6 +179,8 @@ def _print_counts(run: Run) -> None:
 def _watch(cdap: Cdap, run: Run) -> Run:
     """Wait for the end of a run, and draw its progress if stderr is a terminal."""
     if not is_terminal():
+        if run.position:
+            echo(f"The run {run.run} is {describe_state(run)}.", err=True)
         while not run.status.is_end:
             run = cdap.runs.wait(run.run, run.version, timeout_s=30.0)
         return run

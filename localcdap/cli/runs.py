@@ -226,5 +226,7 @@ def _compare(instance: Instance, run: str, other: str) -> None:
 def _format_row(run: Run) -> tuple[str, ...]:
     started, took = format_time(run.starting), format_duration(run.starting, run.end)
     because = find_reason(run.error).text if run.error is not None else ""
-    status = f"{run.status} ({mark})" if (mark := describe_stand_ins(run)) else run.status
+    status = f"{run.status}, position {run.position:,}" if run.position else run.status.value
+    if mark := describe_stand_ins(run):
+        status += f" ({mark})"
     return run.run, run.pipeline, run.profile, status, started, took, because

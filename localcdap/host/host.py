@@ -98,6 +98,8 @@ class Host:
         self._services.finish_starting_runs()
         self._services.end_waiting()
         self._lock.stop_listening()
+        # A run that was asked for meanwhile waits for the next host.
+        is_needed = is_needed or bool(not self.leaving.is_set() and self._services.list_work())
         self._services.close()
         self._lock.close()
         if is_needed and not self._is_background:

@@ -51,7 +51,9 @@ from localcdap.pipeline.recordings.service import RecordingService, read_rules
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import StudioService
 from localcdap.pipeline_tests.service import PipelineTestService
+from localcdap.runs.capacity import count_parallel_runs
 from localcdap.runs.debug.service import DebugService
+from localcdap.runs.preparation import RunPreparer, RunReport
 from localcdap.runs.preview.process import PreviewProcesses
 from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.processes import RunProcess
@@ -59,7 +61,7 @@ from localcdap.runs.profiles import NATIVE
 from localcdap.runs.provisioners import Provisioners
 from localcdap.runs.records import RunRecords
 from localcdap.runs.retention import RunRetention
-from localcdap.runs.service import RunReport, RunService
+from localcdap.runs.service import RunService
 from localcdap.runs.statistics.service import RunStatisticsService
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.schedules.changes import ScheduleChanges
@@ -339,24 +341,33 @@ class HostServices(DataServices):
         engine: EngineServer,
         spare: RunProcess | None,
     ) -> RunService:
+        preparer = RunPreparer(
+            store,
+            self._resolver,
+            provisioners,
+            self._planner,
+            home=home.path,
+            report=RunReport(settings.engine_counts, settings.engine_profiles),
+            origins=self.preferences.find_origins,
+            updates_datasets=settings.runs_update_datasets,
+            records_on_clusters=settings.runs_recorded_on_clusters,
+        )
         return RunService(
             store,
             self._topics,
             self.namespaces,
             self._resolver,
+            preparer,
             provisioners,
-            home=home.path,
             directory=home.runs,
-            report=RunReport(settings.engine_counts, settings.engine_profiles),
             engine=engine.directory,
+            parallel=settings.runs_parallel or count_parallel_runs(settings.engine_memory),
             origins=self.preferences.find_origins,
             spare=spare,
             authorizer=self._authorizer,
             recorder=self._recorder,
             retention=RunRetention(settings.runs_keep_days, settings.runs_keep_newest),
             datasets=self._planner,
-            updates_datasets=settings.runs_update_datasets,
-            records_on_clusters=settings.runs_recorded_on_clusters,
         )
 
     @property

@@ -84,4 +84,5 @@ def make_missing_error(name: str, known: Iterable[str]) -> NotFoundError:
     return NotFoundError(
         f"Namespace '{name}' does not exist; available: {format_available(name, known)}.",
         f"Create it: localcdap namespaces create {name}" if _NAME.fullmatch(name) else None,
+        entity=f"namespace:{name}",
     )

@@ -125,6 +125,13 @@ class RunEffects:
                     self._note(transaction, line, level="ERROR")
             self._records.change(transaction, run)
 
+    def stop_waiting(self, transaction: Transaction) -> None:
+        """Record that the run was stopped before it was its turn."""
+        run = self._records.get_in(transaction, self._id)
+        run.status, run.end = RunStatus.KILLED, get_now()
+        self._note(transaction, "The run was stopped while it was in the queue.", level="INFO")
+        self._records.change(transaction, run)
+
     def _commit(self, transaction: Transaction, run: Run, message: Committed) -> None:
         run.written += [each for each in message.directories if each not in run.written]
         for warning in self._records.record_writes(transaction, run):

@@ -76,16 +76,18 @@ class RunHistory:
         on.
         """
         where, params = _build_condition(namespace, filter)
+        of_page, limit = where, max(1, min(limit, LONGEST_PAGE))
+        if after is not None:
+            of_page += " AND (starting, run) < (SELECT (starting, run) FROM runs WHERE run = ?)"
         with self._store.snapshot() as tx:
-            total = tx.execute(f"SELECT count(*) FROM runs WHERE {where}", params)[0][0]  # noqa: S608
-            if after is not None:
-                where += " AND (starting, run) < (SELECT (starting, run) FROM runs WHERE run = ?)"
-                params = [*params, after]
             rows = tx.execute(
-                f"SELECT record FROM runs WHERE {where} "  # noqa: S608
+                f"SELECT record FROM runs WHERE {of_page} "  # noqa: S608
                 "ORDER BY starting DESC, run DESC LIMIT ?",
-                (*params, max(1, min(limit, LONGEST_PAGE))),
+                (*params, *((after,) if after is not None else ()), limit),
             )
+            total = len(rows)
+            if after is not None or total == limit:  # there may be more
+                total = tx.execute(f"SELECT count(*) FROM runs WHERE {where}", params)[0][0]  # noqa: S608
         return RunPage([_decode_run(record) for (record,) in rows], total)
 
     def group_by_pipeline(self, namespace: str, recent: int) -> list[PipelineRuns]:

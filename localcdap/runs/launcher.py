@@ -5,21 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
-from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.environment import NamespaceEnvironment
-from localcdap.pipeline.validation.resolution import ResolvedPipeline
-from localcdap.runs.capabilities import require_capabilities
 from localcdap.runs.model import Run
-from localcdap.runs.new_run import create_order
 from localcdap.runs.processes import RunProcess, is_alive
 from localcdap.runs.provisioners import Provisioner, Provisioners
-from localcdap.runs.records import ProcessIdentity
 from localcdap.runs.watcher import WatchedRun
 
 
@@ -55,10 +48,6 @@ class OrderThreads:
 class RunLauncher:
     """Launches the runs of an instance. Threads may share it.
 
-    :param home: what relative paths in pipelines are relative to.
-    :param counts: whether records are counted per stage.
-    :param profiles: whether the profiles of what reaches the sinks are reported.
-    :param watch: begins to watch a run.
     :param wait: returns a run as soon as it differs from a version, or after a time in seconds.
     :param announce: called when a run was changed.
     :param on_launch: called with the namespace of each run that got its order.
@@ -67,60 +56,32 @@ class RunLauncher:
     def __init__(
         self,
         provisioners: Provisioners,
-        home: Path,
         *,
-        counts: bool,
-        profiles: bool,
-        watch: Callable[[Run, ProcessIdentity], WatchedRun],
         wait: Callable[[str, int, float], Run],
         announce: Callable[[], None],
         on_launch: Callable[[str], object],
     ) -> None:
-        self._watch = watch
         self._wait = wait
         self._announce = announce
         self._provisioners = provisioners
-        self._home = home
-        self._counts = counts
-        self._profiles = profiles
         self._on_launch = on_launch
         self.threads: Final = OrderThreads()
 
     def launch(
-        self,
-        run: Run,
-        process: RunProcess,
-        document: PipelineDocument,
-        resolved: ResolvedPipeline,
-        environment: NamespaceEnvironment,
+        self, profile: str, process: RunProcess, order: WorkOrder, watched: WatchedRun
     ) -> None:
-        """Watch the run, and let a thread send the order to its process.
+        """Let a thread send the order to the process of a run.
 
-        :raises IncapableError: when a plugin is not capable of what the run's profile requires.
-        :raises NotFoundError: when there is no such profile any more.
+        :param profile: of the run.
         """
-        provisioner = self._provisioners.get(run.profile)
-        require_capabilities(
-            resolved.plugins,
-            environment.plugins.get_capabilities,
-            provisioner.required_capabilities,
-            f"profile '{run.profile}'",
-        )
-        watched = self._watch(run, process.identity)
-        text, _ = environment.write_out_templates(document)
-        order = create_order(run, text, resolved.plugins, self._home)
-        order.counts, order.profiles = self._counts, self._profiles
-        self.threads.start(partial(self._send_order, process, order, provisioner, watched))
+        self.threads.start(partial(self._send_order, profile, process, order, watched))
 
     def _send_order(
-        self,
-        process: RunProcess,
-        order: WorkOrder,
-        provisioner: Provisioner,
-        watched: WatchedRun,
+        self, profile: str, process: RunProcess, order: WorkOrder, watched: WatchedRun
     ) -> None:
         """Provision the engine and send the order."""
         try:
+            provisioner = self._provisioners.get(profile)
             send_order(process, order, provisioner, self._wait_for_its_lease)
         except LocalcdapError as error:
             watched.effects.refuse_run(error)

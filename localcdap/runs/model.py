@@ -191,6 +191,8 @@ class Run(msgspec.Struct, rename="camel"):
     """The recordings that were given for this run, besides those that the instance has."""
     schedule: ScheduledStart | None = None
     """The schedule that has started it; None when a user has."""
+    position: int = 0
+    """Its position in the queue, from 1; 0 when it does not wait."""
 
     def get_latest_counts(self, stage: str) -> StageCounts:
         """Return the final counts of a stage, or its counts so far while it is running."""
@@ -249,6 +251,11 @@ def describe_start(run: Run) -> str:
     if run.schedule is None:
         return ""
     return f"{run.start_method.lower()} by {run.schedule.name}"
+
+
+def describe_state(run: Run) -> str:
+    """Return the status of a run in words; of one that waits, its position in the queue."""
+    return f"queued, position {run.position:,}" if run.position else run.status.lower()
 
 
 def get_now() -> int:

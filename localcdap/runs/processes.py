@@ -34,14 +34,14 @@ class RunProcess:
 
     :param runs: holds one directory for each run.
     :param engine: directory of the local engine, whose template is forked where there is one.
-    :param run: the id of the run; by default a new one.
+    :param run: the id of the run, whose directory may exist; by default a new one.
     """
 
     def __init__(self, runs: Path, engine: Path, run: str | None = None) -> None:
         self.run: Final = run or str(uuid.uuid1())
         """The id of the run that this process will carry out."""
         self.directory: Final = runs / self.run
-        self.directory.mkdir(parents=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
         # Its end tells the process that no order will come: it is closed with this object.
         self._input, self._process, pid = _start_process(self.directory, engine)
         self.identity: Final = ProcessIdentity(pid, _get_creation_time(pid))
@@ -50,12 +50,15 @@ class RunProcess:
         """Give the order: the process starts to work and does not need its parent any more."""
         write_order(self.directory, order)
 
-    def cancel(self) -> None:
+    def cancel(self, *, keeps_directory: bool = False) -> None:
         """End the process, which has got no order, and remove its directory."""
         if self._process is not None:
             kill(self.identity)
             self._process.wait()
-        remove_process(self.identity, self.directory)
+        if keeps_directory:
+            end_process(self.identity, self.directory, waits=True)
+        else:
+            remove_process(self.identity, self.directory)
         self._input.close()
 
 
@@ -67,14 +70,24 @@ def has_order(directory: Path) -> bool:
     return (directory / ORDER).exists() or (directory / SPOOL).exists()
 
 
+def end_process(process: ProcessIdentity, directory: Path, *, waits: bool = False) -> None:
+    """End a process that has got no order, and wait until it has ended.
+
+    :param directory: of the run, which stays.
+    :param waits: whether to wait for the exit code that the fork server writes: it is that of this process,
+        not of a later one in the same directory.
+    """
+    kill(process)
+    while is_alive(process):
+        time.sleep(_POLL_S)
+    take_exit_code(process, directory, waits=waits)
+
+
 def remove_process(process: ProcessIdentity, directory: Path) -> None:
     """End a process that has got no order, and remove the directory of its run."""
     import shutil
 
-    kill(process)
-    while is_alive(process):
-        time.sleep(_POLL_S)
-    take_exit_code(process, directory)
+    end_process(process, directory)
     shutil.rmtree(directory, ignore_errors=True)
     deadline = time.monotonic() + _EXIT_S
     while directory.exists() and time.monotonic() < deadline:

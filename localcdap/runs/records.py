@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -15,6 +14,7 @@ from localcdap.api.metadata import PROGRAM_RUN, WORKFLOW, WORKFLOW_NAME, Metadat
 from localcdap.api.pipeline import StageConnection
 from localcdap.api.security import Authorizer
 from localcdap.decoders import decode_json
+from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.engine.messages.spool import (
     Alerted,
@@ -22,10 +22,13 @@ from localcdap.engine.messages.spool import (
     DatasetFlow,
     LineageTraced,
     MetadataOperations,
+    RunStatus,
 )
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.external_datasets import DatasetUse, keep_external_datasets
 from localcdap.namespaces.service import NamespaceService
+from localcdap.runs import queued_orders
+from localcdap.runs.documents import RunDocuments
 from localcdap.runs.model import Run, StoredAlert, StoredLogLine, get_now
 from localcdap.runs.statistics.columns import COLUMNS, build_columns
 from localcdap.runs.status_events import describe_end, describe_status
@@ -64,6 +67,16 @@ class ProcessIdentity(msgspec.Struct, frozen=True):
     """Seconds since 1970 at which the process started, as the system says."""
 
 
+class ActiveRun(NamedTuple):
+    """A run that has not ended."""
+
+    run: Run
+    process: ProcessIdentity | None
+    """None while the run waits."""
+    place: int
+    """In the queue; 0 when the run has begun."""
+
+
 class RunRecords:
     """Reads and writes runs and their logs, and publishes each change of a status together with it."""
 
@@ -80,9 +93,18 @@ class RunRecords:
         self._topics = topics
         self._documents = RunDocuments(store)
 
-    def add(self, run: Run, process: ProcessIdentity, document: str) -> None:
+    def add(
+        self,
+        run: Run,
+        process: ProcessIdentity | None,
+        document: str,
+        order: WorkOrder | None = None,
+    ) -> int:
         """Add a run with its document.
 
+        :param process: None for a run that waits, or has ended already.
+        :param order: what the process is to do, kept until the run begins.
+        :returns: its place in the queue; 0 without an order.
         :raises NotFoundError: when the namespace of the run does not exist (any more).
         """
         with self._store.transaction() as transaction:
@@ -95,14 +117,15 @@ class RunRecords:
                     run.namespace,
                     run.pipeline,
                     run.starting,
-                    process.pid,
-                    process.created,
+                    process.pid if process is not None else None,
+                    process.created if process is not None else None,
                     _encode_run(run),
                     run.status.is_end,
                     *build_columns(run),
                 ),
             )
             self._publish_status(transaction, run)
+            return queued_orders.add(transaction, run.run, order) if order is not None else 0
 
     def get(self, run: str) -> Run:
         """Return a run by its id.
@@ -193,29 +216,45 @@ class RunRecords:
         """
         return self._documents.get_text(self.get(run))
 
-    def list_active(self) -> list[tuple[Run, ProcessIdentity]]:
-        """Return the runs whose last known status is active, with their processes."""
-        rows = self._store.read("SELECT record, pid, pid_created FROM runs WHERE NOT ended")
+    def list_active(self) -> list[ActiveRun]:
+        """Return the runs whose last known status is active, those first that were asked for first."""
+        rows = self._store.read(
+            "SELECT record, pid, pid_created, place FROM runs LEFT JOIN run_queue USING (run) "
+            "WHERE NOT ended ORDER BY place, starting, run"
+        )
         return [
-            (_decode_run(record), ProcessIdentity(pid, created)) for record, pid, created in rows
+            ActiveRun(
+                _decode_run(record),
+                None if pid is None else ProcessIdentity(pid, created),
+                place or 0,
+            )
+            for record, pid, created, place in rows
         ]
 
     def change(self, transaction: Transaction, run: Run) -> None:
         """Store a changed run, and increase its version."""
-        if self.get_in(transaction, run.run).status is not run.status:
+        before = self.get_in(transaction, run.run).status
+        if before is not run.status:
             self._publish_status(transaction, run)
+            if before is RunStatus.PENDING:
+                queued_orders.remove(transaction, run.run)
         run.version += 1
         transaction.execute(
             _UPDATE, (_encode_run(run), run.status.is_end, *build_columns(run), run.run)
         )
 
-    def set_process(self, run: str, process: ProcessIdentity) -> None:
-        """Store the process that carries out a run in place of the one that was there."""
+    def set_process(self, run: str, process: ProcessIdentity | None) -> bool:
+        """Store the process that is to carry out a run, or that the run waits for one.
+
+        :returns: False when the run is not PENDING any more; nothing is changed then.
+        """
+        pid, created = (process.pid, process.created) if process is not None else (None, None)
         with self._store.transaction() as transaction:
-            transaction.execute(
-                "UPDATE runs SET pid = ?, pid_created = ? WHERE run = ?",
-                (process.pid, process.created, run),
+            changed = transaction.execute(
+                "UPDATE runs SET pid = ?, pid_created = ? WHERE run = ? AND status = ? RETURNING run",
+                (pid, created, run, RunStatus.PENDING.value),
             )
+        return bool(changed)
 
     def list_active_in(self, transaction: Transaction, namespace: str) -> Sequence[tuple[str, str]]:
         """Return id and pipeline of the active runs of a namespace."""
@@ -239,6 +278,7 @@ class RunRecords:
         transaction.execute(f"DELETE FROM run_accesses WHERE run {of_namespace}", (namespace,))  # noqa: S608
         transaction.execute(f"DELETE FROM run_profiles WHERE run {of_namespace}", (namespace,))  # noqa: S608
         transaction.execute(f"DELETE FROM run_alerts WHERE run {of_namespace}", (namespace,))  # noqa: S608
+        transaction.execute(f"DELETE FROM run_queue WHERE run {of_namespace}", (namespace,))  # noqa: S608
         transaction.execute("DELETE FROM runs WHERE namespace = ?", (namespace,))
 
     def remove(self, transaction: Transaction, namespace: str, runs: Sequence[str]) -> None:
@@ -454,47 +494,3 @@ def _encode_run(run: Run) -> str:
 
 def _decode_run(record: str) -> Run:
     return decode_json(record, type=Run)
-
-
-class RunDocuments:
-    """Stores the documents of runs; equal documents of a namespace are stored once, under their digest."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def save(self, tx: Transaction, run: Run, text: str) -> None:
-        """Store the document of a run, and set its digest in the run."""
-        run.document = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-        tx.execute(
-            "INSERT INTO run_documents VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            (run.namespace, run.document, text),
-        )
-
-    def get_text(self, run: Run) -> str:
-        """Return the text of the document of a run.
-
-        :raises NotFoundError: when it was not stored, since an older localcdap made the run.
-        """
-        rows = self._store.read(
-            "SELECT document FROM run_documents WHERE namespace = ? AND digest = ?",
-            (run.namespace, run.document),
-        )
-        if not rows:
-            raise NotFoundError(
-                f"The pipeline of run '{run.run}' was not kept.",
-                "It was made by an older localcdap; run the file or the deployed pipeline instead.",
-            )
-        text: str = rows[0][0]
-        return text
-
-    def remove_unused(self, tx: Transaction, namespace: str) -> None:
-        """Remove the documents of a namespace that no run has."""
-        tx.execute(
-            "DELETE FROM run_documents WHERE namespace = ? AND digest NOT IN (SELECT "
-            "coalesce(json_extract_string(record, '$.document'), '') FROM runs WHERE namespace = ?)",
-            (namespace, namespace),
-        )
-
-    def remove_all(self, tx: Transaction, namespace: str) -> None:
-        """Remove the documents of all runs of a namespace."""
-        tx.execute("DELETE FROM run_documents WHERE namespace = ?", (namespace,))

@@ -150,14 +150,16 @@ class WatchedProcess:
         """Remove the files of the run except what its process printed, and an order that cannot be read."""
         with self._store.transaction() as transaction:
             self._consumer.forget(transaction)
-        for entry in self.directory.iterdir():
-            if entry.is_dir():
-                shutil.rmtree(entry, ignore_errors=True)
-            elif entry.name not in _KEPT or not entry.stat().st_size:
-                entry.unlink(missing_ok=True)
-        if not any(self.directory.iterdir()):
-            with contextlib.suppress(OSError):  # the fork server wrote the exit code meanwhile
-                self.directory.rmdir()
+        # When its order was not given, the folder is removed, maybe just now.
+        with contextlib.suppress(FileNotFoundError):
+            for entry in self.directory.iterdir():
+                if entry.is_dir():
+                    shutil.rmtree(entry, ignore_errors=True)
+                elif entry.name not in _KEPT or not entry.stat().st_size:
+                    entry.unlink(missing_ok=True)
+            if not any(self.directory.iterdir()):
+                with contextlib.suppress(OSError):  # the fork server wrote the exit code meanwhile
+                    self.directory.rmdir()
 
 
 class WatchedRun(WatchedProcess):
@@ -196,9 +198,13 @@ class WatchedRun(WatchedProcess):
 
 
 class RunWatcher(Generic[W]):
-    """Watches active runs, or jobs, in a thread of its own."""
+    """Watches active runs, or jobs, in a thread of its own.
 
-    def __init__(self) -> None:
+    :param on_gone: called with the id of each run whose process has ended after it.
+    """
+
+    def __init__(self, on_gone: Callable[[str], None] = lambda _: None) -> None:
+        self._on_gone = on_gone
         self._runs: dict[str, W] = {}
         self._leaving: list[W] = []
         """Runs that have ended but whose processes still exist."""
@@ -246,6 +252,7 @@ class RunWatcher(Generic[W]):
             for run in leaving:
                 if run not in self._leaving:
                     take_exit_code(run.process, run.directory)
+                    self._on_gone(run.run)
             with self._changed:
                 for run in ended:
                     del self._runs[run.run]
@@ -258,7 +265,7 @@ class RunWatcher(Generic[W]):
     def _has_ended(self, run: W) -> bool:
         try:
             return run.check()
-        except LocalcdapError as error:
+        except (LocalcdapError, OSError) as error:
             # The next check tries again: a full disk may have space by then.
             _LOG.warning("run %s: %s", run.run, error)
             time.sleep(1.0)
@@ -291,7 +298,7 @@ def create_run_resource(
     def release(namespace: str) -> None:
         with store.snapshot() as tx:
             active = records.list_active_in(tx, namespace)
-        for run, _ in active:
+        for run, _ in reversed(active):  # those that wait first, or they would begin
             stop(run)
 
     def remove_files(namespace: str, _: int) -> Sequence[str]:

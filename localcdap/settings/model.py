@@ -94,6 +94,9 @@ class Settings(msgspec.Struct, kw_only=True):
     them keeps it."""
     runs_keep_newest: int = 0
     """The number of runs of each pipeline that are kept; 0: no limit."""
+    runs_parallel: int = 0
+    """The most runs that have a process at the same time; the others wait in a queue. 0: as many as the
+    machine has cores, and fewer when its memory would not do for them."""
     runs_update_datasets: bool = False
     """Whether a run of a file may change existing datasets, as with ``--update-datasets``."""
     runs_recorded_on_clusters: bool = False
@@ -168,6 +171,7 @@ OPTIONS: Final[dict[str, str]] = {
     "engine.profile": "engine_profile",
     "runs.keep_days": "runs_keep_days",
     "runs.keep_newest": "runs_keep_newest",
+    "runs.parallel": "runs_parallel",
     "runs.update_datasets": "runs_update_datasets",
     "runs.recorded_on_clusters": "runs_recorded_on_clusters",
     "schedules.catch_up": "schedules_catch_up",

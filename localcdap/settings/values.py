@@ -17,6 +17,17 @@ VALUE_TYPES: Final = {f.encode_name: f.type for f in msgspec.structs.fields(Sett
 """By attribute of :class:`Settings`."""
 _LISTS: Final = frozenset(name for name, type in VALUE_TYPES.items() if type == list[str])
 
+_FROM_ZERO: Final = {
+    "host_idle_seconds": "0 or more seconds",
+    "engine_idle_minutes": "0 (never) or more minutes",
+    "openlineage_file_keep": "0 or more files",
+    "runs_parallel": "0 (as many as this machine can take) or more",
+    "runs_keep_days": "0 (no limit) or more",
+    "runs_keep_newest": "0 (no limit) or more",
+    "lineage_retention_days": "0 (no limit) or more",
+}
+"""What is expected of numbers that may be 0, by attribute."""
+
 
 def normalize_profile_value(key: str, value: Any) -> Any:
     """Return the normalized value of a profile.
@@ -98,18 +109,10 @@ def find_range_problem(attribute: str, value: object) -> str | None:
             | "openlineage_keep_events"
         ) if not float(str(value)) > 0:
             return f"Expected a number above 0, got {value}"
-        case "host_idle_seconds" if not float(str(value)) >= 0:
-            return f"Expected 0 or more seconds, got {value}"
-        case "engine_idle_minutes" if not float(str(value)) >= 0:
-            return f"Expected 0 (never) or more minutes, got {value}"
         case "openlineage_url" if value and not re.match(r"https?://[^/]", str(value)):
             return f"Expected a URL such as 'http://localhost:5000', got '{value}'"
         case "openlineage_instance" if not re.fullmatch(r"[\w.-]*", str(value)):
             return f"Expected letters, digits, '_', '.' and '-', got '{value}'"
-        case "openlineage_file_keep" if not float(str(value)) >= 0:
-            return f"Expected 0 or more files, got {value}"
-        case "runs_keep_days" | "runs_keep_newest" | "lineage_retention_days" if (
-            not float(str(value)) >= 0
-        ):
-            return f"Expected 0 (no limit) or more, got {value}"
+        case _ if attribute in _FROM_ZERO and not float(str(value)) >= 0:
+            return f"Expected {_FROM_ZERO[attribute]}, got {value}"
     return None

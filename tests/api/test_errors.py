@@ -35,6 +35,7 @@ def made(cls: type[LocalcdapError]) -> LocalcdapError:
         "column": 14,
         "errors": ["one", "two"],
         "field": "path",
+        "entity": "namespace:team",
         "failures": [{"message": "wrong"}],
         "traceback": ["frame one", "frame two"],
         "stage": "hash",

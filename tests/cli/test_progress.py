@@ -61,6 +61,13 @@ def test_the_headline_estimates_what_is_left_and_measures_the_rate():
     assert format_headline(going, 2.5) == "sales running 2 s"
 
 
+def test_the_headline_of_a_run_that_waits_has_its_position():
+    waits = run({})
+    waits.status, waits.position = RunStatus.PENDING, 3
+    assert format_headline(waits, 12, 20.4) == "sales queued, position 3, 12 s"
+    assert format_headline(run({}), 22, 20.4, 10) == "sales running 22 s, about 8 s left"
+
+
 def test_the_newest_completed_run_is_the_estimate():
     failed, done, older = run({}), run({}), run({})
     failed.status, failed.end = RunStatus.FAILED, 1000

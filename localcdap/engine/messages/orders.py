@@ -167,12 +167,25 @@ class WorkOrder(msgspec.Struct):
         return str(uuid.uuid5(uuid.NAMESPACE_OID, self.run_id))
 
 
+def encode_order(order: WorkOrder) -> bytes:
+    """Return an order as JSON."""
+    return msgspec.json.encode(order, enc_hook=encode_schema)
+
+
+def decode_order(data: bytes | str) -> WorkOrder:
+    """Return an order from JSON.
+
+    :raises msgspec.DecodeError: when it is none.
+    """
+    return decode_json(data, type=WorkOrder, hook=decode_schema)
+
+
 def write_order(run_directory: Path, order: WorkOrder) -> None:
     """Write the order for a waiting run process: atomically, readable by its user only."""
     temporary = run_directory / f".{ORDER}"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.encode(order, enc_hook=encode_schema))
+        file.write(encode_order(order))
     temporary.rename(run_directory / ORDER)
 
 
@@ -183,7 +196,7 @@ def read_order(run_directory: Path) -> WorkOrder:
     """
     path = run_directory / ORDER
     try:
-        return decode_json(path.read_bytes(), type=WorkOrder, hook=decode_schema)
+        return decode_order(path.read_bytes())
     except (OSError, msgspec.DecodeError) as error:
         raise EngineError(f"The work order {path} cannot be read: {error}.") from error
 

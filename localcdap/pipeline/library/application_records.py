@@ -78,6 +78,10 @@ def list_page(
         params.append(filter.name.lower())
     page = f"ORDER BY name {order} LIMIT {int(limit)}"
     of_artifacts, asked = _build_artifact_condition(filter)
+    if not asked and limit < _MOST:
+        found = _read_first(tx, f"{of_names} ORDER BY name {order}, number DESC", params, limit)
+        if found is not None:
+            return found
     # Without a condition on artifacts, only the applications of the page are looked up.
     latest = f"SELECT name, max(number) AS number FROM applications {of_names} GROUP BY name"  # noqa: S608
     latest += "" if asked else f" {page}"
@@ -88,6 +92,24 @@ def list_page(
         (*params, namespace, *asked),
     )
     return [_read_application(row, is_latest=True) for row in rows]
+
+
+def _read_first(
+    tx: Transaction, of_names: str, params: Sequence[Any], limit: int
+) -> list[Application] | None:
+    """Return the latest versions among the first rows of applications, which takes a third of the time that a
+    query for latest versions takes; None when there are too many older versions among these rows.
+    """
+    rows = tx.execute(
+        f"SELECT {_COLUMNS} FROM applications a {of_names} LIMIT {int(limit)}",  # noqa: S608
+        params,
+    )
+    newest: dict[str, Sequence[Any]] = {}
+    for row in rows:
+        newest.setdefault(row[1], row)
+    if len(rows) == limit and len(newest) < limit:
+        return None
+    return [_read_application(row, is_latest=True) for row in newest.values()]
 
 
 def _build_artifact_condition(filter: ApplicationFilter) -> tuple[str, list[Any]]:
@@ -109,7 +131,7 @@ def find(tx: Transaction, namespace: str, name: str, version: str | None = None)
     """
     known = list_versions(tx, namespace, name)
     if not known:
-        raise _create_not_found_error(tx, namespace, name)
+        raise _create_not_found_error(tx, namespace, name, version)
     if version is None or version in LATEST:
         return known[0]
     found = [each for each in known if version == str(each.number)]
@@ -118,19 +140,29 @@ def find(tx: Transaction, namespace: str, name: str, version: str | None = None)
         what = "several versions that begin with" if found else "no version"
         listed = ", ".join(f"{each.number} ({each.version})" for each in known[:10])
         raise NotFoundError(
-            f"Application '{name}' has {what} '{version}'.", f"Its versions: {listed}."
+            f"Application '{name}' has {what} '{version}'.",
+            f"Its versions: {listed}.",
+            entity=_describe_id(namespace, name, version),
         )
     return found[0]
 
 
-def read_document_text(tx: Transaction, application: Application) -> str:
-    """Return the text of a version's document."""
+def find_document(
+    tx: Transaction, application: Application
+) -> tuple[str, PipelineSpec | None] | None:
+    """Return the text of a version's document and its specification; None when it was deleted."""
     rows = tx.execute(
-        f"SELECT a.document {_OF_ONE} AND a.number = ?",
+        f"SELECT a.document, a.spec {_OF_ONE} AND a.number = ?",
         (application.namespace, application.name, application.number),
     )
-    text: str = rows[0][0]
-    return text
+    return (rows[0][0], _read_spec(rows[0][1])) if rows else None
+
+
+def read_document_text(tx: Transaction, application: Application) -> str:
+    """Return the text of the document of a version that the same transaction has found."""
+    document = find_document(tx, application)
+    assert document is not None
+    return document[0]
 
 
 def list_document_texts(tx: Transaction, namespace: str) -> dict[str, str]:
@@ -148,8 +180,7 @@ def read_spec(tx: Transaction, application: Application) -> PipelineSpec | None:
         f"SELECT a.spec {_OF_ONE} AND a.number = ?",
         (application.namespace, application.name, application.number),
     )
-    text: str | None = rows[0][0]
-    return None if text is None else decode_json(text, PipelineSpec, hook=decode_schema)
+    return _read_spec(rows[0][0])
 
 
 def list_specs_with(
@@ -203,9 +234,23 @@ def _read_application(row: Sequence[Any], *, is_latest: bool) -> Application:
     )
 
 
-def _create_not_found_error(tx: Transaction, namespace: str, name: str) -> NotFoundError:
-    names = [each.name for each in list_latest(tx, namespace)]
+def _read_spec(text: str | None) -> PipelineSpec | None:
+    return None if text is None else decode_json(text, PipelineSpec, hook=decode_schema)
+
+
+def _describe_id(namespace: str, name: str, version: str | None) -> str:
+    version = LATEST[1] if version is None or version in LATEST else version
+    return f"application:{namespace}.{name}.{version}"
+
+
+def _create_not_found_error(
+    tx: Transaction, namespace: str, name: str, version: str | None
+) -> NotFoundError:
+    rows = tx.execute("SELECT DISTINCT name FROM applications WHERE namespace = ?", (namespace,))
+    names = [name for (name,) in rows]
     known = format_available(name, names) if names else "none; deploy one: localcdap import FILE"
     return NotFoundError(
-        f"There is no application '{name}' in namespace '{namespace}'.", f"Available: {known}."
+        f"There is no application '{name}' in namespace '{namespace}'.",
+        f"Available: {known}.",
+        entity=_describe_id(namespace, name, version),
     )

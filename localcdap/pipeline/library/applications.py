@@ -40,6 +40,7 @@ from localcdap.pipeline.library.application_model import (
 )
 from localcdap.pipeline.library.export import encode_document, format_json
 from localcdap.pipeline.library.import_problems import find_import_problems
+from localcdap.pipeline.library.known_applications import KnownApplications
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets, StageDataset
 from localcdap.pipeline.validation.repairs import apply_repairs
@@ -91,7 +92,10 @@ class ApplicationService:
         self._active_runs = active_runs
         self._trace_lineage = trace_lineage
         self._datasets = datasets
-        namespaces.register_resource(NamespaceResource("applications", remove=records.remove_all))
+        self._known = KnownApplications()
+        namespaces.register_resource(
+            NamespaceResource("applications", remove=self._remove_namespace)
+        )
 
     @requires(_OF_DEPLOYMENT, Permission.ADMIN)
     @non_idempotent
@@ -205,8 +209,29 @@ class ApplicationService:
         :raises NotFoundError: when there is none; the message lists the versions.
         """
         self._namespaces.require(namespace)
+        is_latest = version is None or version in LATEST
+        known = self._known.find(namespace, name) if is_latest else None
+        if known is not None:
+            return known
+        seen = self._known.changes
         with self._store.snapshot() as tx:
-            return records.find(tx, namespace, name, version)
+            found = records.find(tx, namespace, name, version)
+        if is_latest:
+            self._known.keep(found, seen)
+        return found
+
+    def _find_with_document(
+        self, namespace: str, name: str, version: str | None
+    ) -> tuple[Application, str, PipelineSpec | None]:
+        """Return a version as :meth:`find`, the text of its document, and its specification."""
+        found = self.find(namespace, name, version)
+        with self._store.snapshot() as tx:
+            document = records.find_document(tx, found)
+            if document is None:  # it has just been deleted
+                found = records.find(tx, namespace, name, version)
+                document = records.find_document(tx, found)
+        assert document is not None
+        return found, *document
 
     def list_specs_with(self, namespace: str, texts: Collection[str]) -> dict[str, PipelineSpec]:
         """Return the specifications of latest versions in which any of some texts occurs, by application.
@@ -241,11 +266,8 @@ class ApplicationService:
         :param version: its id, a prefix of the id, its number, or ``latest``.
         :raises NotFoundError: when there is none; the message lists the versions.
         """
-        self._namespaces.require(namespace)
-        with self._store.snapshot() as tx:
-            application = records.find(tx, namespace, name, version)
-            document = read_document(records.read_document_text(tx, application))
-            spec = records.read_spec(tx, application)
+        application, text, spec = self._find_with_document(namespace, name, version)
+        document = read_document(text)
         return ApplicationDetail(
             **msgspec.structs.asdict(application),
             copy_configuration=encode_json(copy_configuration(document)),
@@ -268,10 +290,7 @@ class ApplicationService:
         :param upgrade: whether to convert an older form to the one that CDAP 6 exports.
         :raises NotFoundError: when there is no such version; the message lists the versions.
         """
-        self._namespaces.require(namespace)
-        with self._store.snapshot() as tx:
-            application = records.find(tx, namespace, name, version)
-            text = records.read_document_text(tx, application)
+        application, text, _ = self._find_with_document(namespace, name, version)
         document = _read_stored(application.name, text)
         text = encode_document(upgrade_document(document)) if upgrade else document.to_json()
         return format_json(text)
@@ -318,12 +337,18 @@ class ApplicationService:
             if len(records.list_versions(tx, namespace, name)) == 1:
                 self._remove(tx, found)
                 return found
+            tx.on_commit(self._known.forget)
             records.remove_version(tx, found)
             for entity in list_entities(found):
                 self._topics.publish_entity_event(tx, EntityUpdated, entity)
         return found
 
+    def _remove_namespace(self, tx: Transaction, namespace: str) -> None:
+        tx.on_commit(self._known.forget)
+        records.remove_all(tx, namespace)
+
     def _remove(self, tx: Transaction, application: Application) -> None:
+        tx.on_commit(self._known.forget)
         records.remove(tx, application.namespace, application.name)
         self._datasets.forget(tx, application.namespace, application.name)
         for entity in list_entities(application):
@@ -337,6 +362,7 @@ class ApplicationService:
     ) -> tuple[Application, list[DatasetChange]]:
         namespace, document = request.namespace, pipeline.document
         with self._store.transaction() as tx:
+            tx.on_commit(self._known.forget)
             self._namespaces.require_in_transaction(tx, namespace)
             before = records.list_versions(tx, namespace, name)
             _require_parent(tx, request, name, before)

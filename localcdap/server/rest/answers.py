@@ -101,6 +101,8 @@ def describe(error: LocalcdapError) -> str:
     """
     if isinstance(error, InvalidPipelineError) and error.failures:
         return "\n".join((error.message, *map(_describe_failure, error.failures)))
+    if isinstance(error, NotFoundError) and error.entity is not None:
+        return f"'{error.entity}' was not found."  # CDAP 6 ``NotFoundException``
     return error.message if isinstance(error, _OF_ORIGINAL) else error.full_message
 
 

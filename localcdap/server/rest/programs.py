@@ -151,4 +151,5 @@ def stop_runs(cdap: Cdap, ref: ProgramRef) -> list[Run]:
     active = cdap.runs.list_active(ref.namespace, ref.application)
     if not active:
         raise RestError(400, f"Program '{ref.text}' is not running.")
-    return [cdap.runs.stop(each) for each in active]
+    # Those that wait come last in the list; otherwise they would begin as others end.
+    return [cdap.runs.stop(each) for each in reversed(active)][::-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 import socket
@@ -59,12 +60,16 @@ class RestServer:
             access_log=False,
             log_level=logging.WARNING,
             server_header=False,
+            proxy_headers=False,
             ws="none",
             timeout_keep_alive=_KEPT_S,
             timeout_graceful_shutdown=_END_S,
         )
         # Uvicorn raises the signal again after it has ended, which would end the process at once.
         signal.signal(signal.SIGTERM, lambda *_: None)
+        # What was loaded stays; the collector would look at it again and again, for 50 ms each time.
+        gc.collect()
+        gc.freeze()
         on_start()  # the socket accepts connections already
         uvicorn.Server(config).run([self._socket])
 

@@ -112,7 +112,7 @@ class ActivityRunner(StudioNode, Widget):
             self._following = self.follow(versions, self._take)
 
     def _take(self, activity: Run | Preview) -> None:
-        if self.activity is None or activity.version != self.activity.version:
+        if self.activity is None or _read_state(activity) != _read_state(self.activity):
             self.activity = activity
             self.post_message(ActivityRunner.Changed(activity, is_new=False))
 
@@ -144,6 +144,11 @@ def build_stage_marks(activity: Run | Preview) -> dict[str, StageMark]:
         stages = (activity.error.stage, *(each.stage for each in activity.error.failures))
         marks |= {stage: StageMark.WRONG for stage in stages if stage}
     return marks
+
+
+def _read_state(activity: Run | Preview) -> tuple[int, int]:
+    """Return what differs after each change: the version, and the position in the queue."""
+    return activity.version, activity.position if isinstance(activity, Run) else 0
 
 
 def _poll_versions(cdap: Cdap, activity: Run | Preview) -> Iterator[Run | Preview]:

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from localcdap.engine.messages.spool import RunStatus
-from localcdap.runs.model import Run, get_now
+from localcdap.runs.model import Run, describe_state, get_now
 from localcdap.runs.preview.model import Preview, PreviewStatus
 from localcdap.text import plural
 from localcdap.tui.document.editor import Editor
@@ -117,7 +117,10 @@ def _format_activity(activity: Run | Preview) -> Content:
     if status in _PHASES:
         began = activity.starting if isinstance(activity, Run) else activity.submit_time
         seconds = max(0, get_now() - began) // 1000
-        return Content.styled(f"◌ {what}: {_PHASES[status]}, {seconds} s   ", "$text-accent")
+        phase = _PHASES[status]
+        if isinstance(activity, Run) and activity.position:
+            phase = describe_state(activity)
+        return Content.styled(f"◌ {what}: {phase}, {seconds} s   ", "$text-accent")
     progress = ""
     if isinstance(activity, Run) and activity.progress is not None and activity.progress.tasks:
         done = activity.progress.tasks_done * 100 // activity.progress.tasks

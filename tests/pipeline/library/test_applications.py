@@ -11,7 +11,11 @@ from localcdap.api.errors import BadRequestError, ConflictError, DocumentError, 
 from localcdap.api.security import Principal
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.library.application_model import Deployment, DeployRequest
+from localcdap.pipeline.library.application_model import (
+    ApplicationFilter,
+    Deployment,
+    DeployRequest,
+)
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.service import PipelineRequest, StudioService
 from localcdap.security.principals import act_as
@@ -261,3 +265,44 @@ def test_applications_go_with_their_namespace(
     namespaces.create("team")
     assert applications.list_applications("team") == []
     assert applications.has_application("default", "orders")
+
+
+def test_a_page_has_the_latest_version_of_each_application(applications: ApplicationService):
+    for name, versions in (("a", 1), ("b", 5), ("c", 2), ("d", 1), ("e", 1)):
+        for _ in range(versions):
+            deploy(applications, document(name))
+
+    def read(after: str | None, limit: int, *, is_descending: bool = False) -> list[Any]:
+        filter = ApplicationFilter(is_descending=is_descending)
+        found = applications.list_page("default", filter, after, limit)
+        return [(each.name, each.number) for each in found]
+
+    latest = [("a", 1), ("b", 5), ("c", 2), ("d", 1), ("e", 1)]
+    for limit in range(1, 7):
+        assert read(None, limit) == latest[:limit]
+        assert read("b", limit) == latest[2 : 2 + limit]
+        assert read(None, limit, is_descending=True) == latest[::-1][:limit]
+        assert read("d", limit, is_descending=True) == latest[2::-1][:limit]
+
+
+def test_a_latest_version_that_was_asked_for_is_not_kept_beyond_a_change(
+    applications: ApplicationService, namespaces: NamespaceService
+):
+    def find(namespace: str = "default") -> int:
+        return applications.find(namespace, "orders").number
+
+    namespaces.create("team")
+    deploy(applications, document(), namespace="team")
+    deploy(applications, document())
+    assert (find(), find(), find("team")) == (1, 1, 1)
+    deploy(applications, document())
+    assert find() == 2
+    applications.delete_version("default", "orders")
+    assert find() == 1
+    applications.delete("default", "orders")
+    with pytest.raises(NotFoundError):
+        find()
+    namespaces.delete("team")
+    namespaces.create("team")
+    with pytest.raises(NotFoundError):
+        find("team")

@@ -265,6 +265,23 @@ def test_wrong_calls_of_programs(client, method, path, body, status):
     assert client.refused(method, f"{NS}/{path}", body)[0] == status
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "entity"),
+    [
+        ("GET", "default/apps/nope", "application:default.nope.-SNAPSHOT"),
+        ("DELETE", "default/apps/nope", "application:default.nope.-SNAPSHOT"),
+        ("GET", "default/apps/nope/versions/1.0", "application:default.nope.1.0"),
+        ("GET", f"default/apps/nope/{WORKFLOW}/status", "application:default.nope.-SNAPSHOT"),
+        ("GET", "nope", "namespace:nope"),
+        ("GET", "nope/apps", "namespace:nope"),
+        ("GET", "nope/apps/x", "namespace:nope"),
+    ],
+)
+def test_what_is_not_there_is_named_as_by_the_original(client, method, path, entity):
+    expected = (404, f"'{entity}' was not found.")
+    assert client.refused(method, f"/v3/namespaces/{path}") == expected
+
+
 def test_each_start_of_several_has_a_code_of_its_own(client):
     empty = client.ok("POST", f"{NS}/start", [])
     wrong = {"appId": "missing", "programType": "workflow", "programId": "DataPipelineWorkflow"}

@@ -212,6 +212,8 @@ def to_run_record(run: Run) -> dict[str, Any]:
     if run.end is not None:
         record["end"] = run.end // 1000
     cluster: dict[str, Any] = {"status": "PROVISIONED", "numNodes": 1}
+    if run.status is RunStatus.PENDING:
+        cluster = {"status": "PROVISIONING"}
     if run.end is not None:
         cluster = {"status": CLUSTER_ENDED, "end": run.end // 1000, "numNodes": 1}
     record |= {

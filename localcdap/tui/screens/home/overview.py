@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localcdap.host.cdap import Cdap
-from localcdap.runs.model import Run
+from localcdap.runs.model import Run, describe_state
 from localcdap.tui.labels import RUN_MARKS, format_age
 from localcdap.tui.routes import (
     DeployedTarget,
@@ -102,7 +102,7 @@ def _create_run_step(run: Run) -> NextStep:
         target = RunTarget(run.run, error.stage)
     elif run.tables or run.written:
         detail = "wrote " + ", ".join([*run.tables, *(Path(each).name for each in run.written)])
-    return NextStep(RUN_MARKS[run.status], f"{run.pipeline} {run.status.lower()}", detail, target)
+    return NextStep(RUN_MARKS[run.status], f"{run.pipeline} {describe_state(run)}", detail, target)
 
 
 def read_overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:

@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 from localcdap.home import Home
 from localcdap.host import demo
 from localcdap.host.cdap import Cdap
-from localcdap.runs.model import Run, RunRequest
+from localcdap.runs.model import Run, RunRequest, describe_state
 from localcdap.text import format_duration, plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.labels import RUN_MARKS, format_age
@@ -264,7 +264,7 @@ def _format_pipeline(pipeline: RecentPipeline, width: int) -> Content:
 def _format_run(run: Run, width: int) -> Content:
     mark, style = RUN_MARKS[run.status]
     words = (
-        run.status.value.lower(),
+        describe_state(run),
         format_duration(run.starting, run.end),
         format_age(run.starting),
     )

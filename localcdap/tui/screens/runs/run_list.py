@@ -42,12 +42,13 @@ _MOST_RELOADED: Final = 1000
 class RunRow:
     """The fields of a run that the list shows. It is all that the list of thousands of runs keeps."""
 
-    __slots__ = ("end", "pipeline", "records", "run", "starting", "status")
+    __slots__ = ("end", "pipeline", "position", "records", "run", "starting", "status")
 
     def __init__(self, run: Run) -> None:
         self.run = run.run
         self.pipeline = run.pipeline
         self.status = run.status
+        self.position = run.position
         self.starting = run.starting
         self.end = run.end
         self.records = count_records_read(run.stages)
@@ -261,8 +262,9 @@ class RunList(StudioNode, ScrollView, can_focus=True):
         mark, colour = RUN_MARKS[line.status]
         end = get_now() if line.end is None else line.end
         name_width, has_records = _measure_columns(width)
+        state = f"queued {line.position}" if line.position else line.status.lower()
         parts = [
-            Segment(f" {mark} {line.status.lower():{_STATE - 3}}", self._get_colour(colour)),
+            Segment(f" {mark} {state:{_STATE - 3}}", self._get_colour(colour)),
             Segment(fit_to_width(sanitize_name(line.pipeline), name_width) + " "),
             Segment(f"{format_start_time(line.starting):<{_WHEN}}", quiet),
             Segment(f"{format_duration(line.starting, end):>{_TOOK}}"),

@@ -15,7 +15,14 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static, TabbedContent, TabPane
 
-from localcdap.runs.model import Run, count_alerts, describe_stand_ins, describe_start, get_now
+from localcdap.runs.model import (
+    Run,
+    count_alerts,
+    describe_stand_ins,
+    describe_start,
+    describe_state,
+    get_now,
+)
 from localcdap.runs.statistics.classification import find_reason
 from localcdap.text import format_duration, format_size
 from localcdap.tui.debouncer import Debouncer
@@ -229,7 +236,7 @@ def _format_head(run: Run) -> Content:
     if run.start is not None and run.start > run.starting:
         took += f", reading after {format_duration(run.starting, run.start)}"
     first = Content.assemble(
-        (f"{mark} {run.status.lower()}", style),
+        (f"{mark} {describe_state(run)}", style),
         f"  {sanitize_name(run.pipeline)}",
         (f"  {took}", "$foreground 60%"),
         (f"  {describe_stand_ins(run)}", "$text-accent"),

@@ -36,8 +36,8 @@ class RunFollower(StudioNode, Widget):
     def __init__(self, run_id: str) -> None:
         super().__init__()
         self.run_id: Final = run_id
-        self._version: int | None = None
-        """The version of the run that was posted last."""
+        self._posted: tuple[int, int] | None = None
+        """The version and the position of the run that was posted last."""
         self._following: FollowedSource | None = None
 
     def on_mount(self) -> None:
@@ -60,8 +60,8 @@ class RunFollower(StudioNode, Widget):
             yield run
 
     def _post(self, run: Run) -> None:
-        if run.version != self._version:
-            self._version = run.version
+        if (run.version, run.position) != self._posted:
+            self._posted = run.version, run.position
             self.post_message(self.Changed(run))
 
     def _handle_error(self, error: LocalcdapError) -> None:

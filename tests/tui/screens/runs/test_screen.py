@@ -102,6 +102,27 @@ async def test_an_active_run_is_followed(cdap, namespace, open_studio):
         await driver.until(lambda: get_list(driver).lines[0].status is RunStatus.COMPLETED)
 
 
+async def test_a_run_that_waits_has_a_position(cdap, namespace, open_studio):
+    queue, held = cdap.runs._starter.queue, [f"held{n}" for n in range(64)]
+    runs = [write_run(cdap, status=RunStatus.PENDING, namespace=namespace) for _ in range(2)]
+    for name in held:
+        queue.note_process(name)
+    for place, each in enumerate(runs):
+        queue.wait_turn(each.run, place)
+    async with open_studio(namespace=namespace) as driver:
+        await driver.press("3")
+        await shown(driver, runs[1].run)
+        head = driver.app.screen.query_one("#run-head", Static)
+        assert head.content.plain.startswith("◌ queued, position 2  sales")
+        assert [each.position for each in get_list(driver).lines] == [2, 1]
+        assert "◌ queued 2" in get_list(driver).render_line(0).text
+        queue.remove(runs[0].run)
+        await driver.until(lambda: head.content.plain.startswith("◌ queued, position 1  sales"))
+        queue.remove(runs[1].run)
+    for name in held:
+        queue.leave(name)
+
+
 @pytest.mark.slow
 async def test_a_run_that_starts_does_not_move_the_cursor(cdap, namespace, open_studio):
     runs = [write_run(cdap, starting=n, namespace=namespace) for n in range(5)]

@@ -1,0 +1,229 @@
+"""Starts runs: at once, or when it is their turn in the queue."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from localcdap.api.errors import ConflictError, EngineError, LocalcdapError
+from localcdap.engine.messages.spool import RunStatus
+from localcdap.runs import queued_orders
+from localcdap.runs.documents import RunDocuments
+from localcdap.runs.effects import RunEffects
+from localcdap.runs.launcher import RunLauncher
+from localcdap.runs.model import Run, RunRequest
+from localcdap.runs.preparation import PreparedRun, RunPreparer
+from localcdap.runs.processes import RunProcess, end_process, has_order
+from localcdap.runs.queue import RunQueue
+from localcdap.runs.records import ActiveRun, ProcessIdentity, RunRecords
+from localcdap.runs.watcher import WatchedRun
+from localcdap.store.store import Store
+
+Watch = Callable[[Run, ProcessIdentity], WatchedRun]
+"""Begins to watch the process of a run."""
+
+
+class RunStarter:
+    """Starts the runs of an instance. Threads may share it.
+
+    :param limit: the most runs that have a process.
+    :param directory: of the sub-directories of runs.
+    :param engine: directory of the local engine.
+    :param spare: a run process without an order, started ahead for the next run.
+    :param announce: called when a run was changed.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        records: RunRecords,
+        preparer: RunPreparer,
+        launcher: RunLauncher,
+        *,
+        limit: int,
+        directory: Path,
+        engine: Path,
+        spare: RunProcess | None,
+        watch: Watch,
+        announce: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._records = records
+        self._preparer = preparer
+        self._launcher = launcher
+        self._directory = directory
+        self._engine = engine
+        self._spare = spare
+        self._watch = watch
+        self._announce = announce
+        self._turn = threading.Lock()
+        """Held while a run gets its process: who stops it finds either no process or a watched one."""
+        self.queue: Final = RunQueue(limit, self._start_waiting, announce)
+
+    def start(self, request: RunRequest) -> Run:
+        """Start a run, or let it wait; see :meth:`RunService.start`."""
+        asked = self._preparer.read(request)
+        process = self._take_spare() if request.run is None else None
+        id = process.run if process is not None else self._claim_id(request.run)
+        try:
+            if self.queue.enter(id):
+                # It loads its libraries while the pipeline is validated.
+                process = process or RunProcess(self._directory, self._engine, id)
+            elif process is not None:
+                process.cancel()
+                process = None
+            prepared = self._preparer.prepare(asked, id, self._directory / id)
+            self._add(prepared, process)
+        except BaseException:
+            self._discard(id, process)
+            raise
+        if prepared.order is None:
+            self._discard(id, process)
+            return self._refuse(prepared)
+        return prepared.run
+
+    def resume(self) -> None:
+        """Watch the runs that an earlier host left behind, and let those wait again that have not begun."""
+        active = self._records.list_active()
+        if self._spare is not None and active:
+            self._spare.cancel()
+            self._spare = None
+        waiting = []
+        for each in active:
+            id = each.run.run
+            is_new = each.run.status is RunStatus.PENDING and not has_order(self._directory / id)
+            if each.process is None or is_new:
+                waiting.append(each)
+            else:
+                self.queue.note_process(id)
+                self._watch(each.run, each.process)
+        for each in waiting:
+            self._wait_again(each)
+
+    def stop_waiting(self, run: str) -> bool:
+        """Stop a run if it waits; return whether it did."""
+        with self._turn, self._store.transaction() as tx:
+            if not queued_orders.is_waiting(tx, run):
+                return False
+            RunEffects(self._store, self._records, run).stop_waiting(tx)
+        self.queue.remove(run)
+        shutil.rmtree(self._directory / run, ignore_errors=True)
+        return True
+
+    def are_starting(self) -> bool:
+        """Whether a run waits for its engine: it would end with this process."""
+        return self._launcher.threads.are_active()
+
+    def finish(self) -> None:
+        """Start no more runs, and wait until no run waits for its engine."""
+        self.queue.close()
+        self._launcher.threads.finish()
+
+    def close(self) -> None:
+        """Start no more runs. Those that wait go on to do so."""
+        self.finish()
+        if self._spare is not None:
+            self._spare.cancel()
+
+    def _claim_id(self, id: str | None) -> str:
+        """Return the id of a new run: the given one, without what an earlier attempt left."""
+        if id is None:
+            return str(uuid.uuid1())
+        with self._store.snapshot() as tx:
+            if self._records.find_in(tx, id) is not None:
+                raise ConflictError(f"There is a run '{id}' already.")
+        shutil.rmtree(self._directory / id, ignore_errors=True)
+        return id
+
+    def _take_spare(self) -> RunProcess | None:
+        with self._turn:
+            spare, self._spare = self._spare, None
+        return spare
+
+    def _add(self, prepared: PreparedRun, process: RunProcess | None) -> None:
+        """Store a run, and launch it or let it wait."""
+        run, order = prepared.run, prepared.order
+        with self._turn:
+            identity = process.identity if process is not None else None
+            place = self._records.add(run, identity, prepared.document, order)
+            if order is None:
+                return
+            if process is None:
+                self.queue.wait_turn(run.run, place)
+                return
+            watched = self._watch(run, process.identity)
+        self._launcher.launch(run.profile, process, order, watched)
+
+    def _discard(self, run: str, process: RunProcess | None) -> None:
+        """End the process of a run that does not start, and remove its directory."""
+        if process is not None:
+            process.cancel()
+        shutil.rmtree(self._directory / run, ignore_errors=True)
+        self.queue.leave(run)
+
+    def _refuse(self, prepared: PreparedRun) -> Run:
+        assert prepared.refusal is not None
+        self._fail(prepared.run.run, prepared.refusal)
+        if prepared.error is not None:
+            raise prepared.error
+        return self._records.get(prepared.run.run)
+
+    def _fail(self, run: str, error: LocalcdapError) -> None:
+        """Record that a run failed before anything was started for it."""
+        RunEffects(self._store, self._records, run).refuse_run(error)
+        self._announce()
+
+    def _wait_again(self, active: ActiveRun) -> None:
+        """Let a run wait that an earlier host left before it had its order.
+
+        Without an order nothing of the run has begun, and only the host writes it: no other process can start
+        the run too.
+        """
+        run, place = active.run, active.place
+        directory = self._directory / run.run
+        if active.process is not None:
+            end_process(active.process, directory, waits=True)
+            self._records.set_process(run.run, None)
+        if not place:
+            try:
+                text = RunDocuments(self._store).get_text(run)
+                order = self._preparer.prepare_again(run, text, directory)
+            except LocalcdapError as error:
+                self._fail(run.run, error)
+                return
+            with self._store.transaction() as tx:
+                place = queued_orders.add(tx, run.run, order)
+        self.queue.wait_turn(run.run, place)
+
+    def _start_waiting(self, id: str) -> None:
+        """Start a run whose turn it is.
+
+        :raises LocalcdapError: when it cannot be started now.
+        :raises OSError: when this machine cannot start another process now.
+        """
+        try:
+            with self._store.snapshot() as tx:
+                run, order = self._records.find_in(tx, id), queued_orders.read(tx, id)
+        except EngineError as error:
+            self._fail(id, error)
+            self.queue.leave(id)
+            return
+        if run is None or order is None:  # it was stopped meanwhile
+            self.queue.leave(id)
+            return
+        process = RunProcess(self._directory, self._engine, id)
+        try:
+            with self._turn:
+                begins = self._records.set_process(id, process.identity)
+                watched = self._watch(run, process.identity) if begins else None
+        except BaseException:
+            process.cancel(keeps_directory=True)
+            raise
+        if watched is None:
+            self._discard(id, process)
+        else:
+            self._launcher.launch(run.profile, process, order, watched)
