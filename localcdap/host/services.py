@@ -205,6 +205,7 @@ class HostServices(DataServices):
             self.drafts,
             self.connections,
             self.preferences,
+            self.schedules,
             self.metadata,
             self.artifacts,
         )

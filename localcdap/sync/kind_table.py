@@ -10,6 +10,7 @@ from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.drafts import DraftService
+from localcdap.schedules.service import ScheduleService
 from localcdap.sync.kinds import EntityKind
 from localcdap.sync.namespace_entities import (
     ConnectionEntities,
@@ -17,6 +18,7 @@ from localcdap.sync.namespace_entities import (
     PreferenceEntities,
 )
 from localcdap.sync.pipelines import DraftEntities, PipelineEntities
+from localcdap.sync.schedules import ScheduleEntities
 from localcdap.sync.secrets import SecretFinder
 
 
@@ -25,6 +27,7 @@ def create_kinds(
     drafts: DraftService,
     connections: ConnectionService,
     preferences: PreferenceService,
+    schedules: ScheduleService,
     metadata: MetadataService,
     artifacts: ArtifactService,
 ) -> Sequence[EntityKind]:
@@ -34,6 +37,7 @@ def create_kinds(
         ConnectionEntities(connections, secrets),
         PreferenceEntities(preferences),
         PipelineEntities(applications, secrets),
+        ScheduleEntities(schedules),
         DraftEntities(drafts, secrets),
         MetadataEntities(metadata),
     ]

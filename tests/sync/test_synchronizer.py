@@ -8,6 +8,7 @@ from localcdap.api.app.connections import Connection, ConnectionPlugin
 from localcdap.api.metadata import MetadataEntity
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.schedules.model import ScheduleRequest, ScheduleStatus, TimeTrigger
 from localcdap.sync.merge import Side
 from localcdap.sync.model import SyncDirection
 from tests.sync.workplace import make_pipeline
@@ -21,6 +22,8 @@ def fill(side):
     side.cdap.preferences.replace(PreferenceLevel("default"), {"region": "eu"})
     level = PreferenceLevel("default", "orders", "workflows/DataPipelineWorkflow")
     side.cdap.preferences.replace(level, {"day": "monday"})
+    weekly = ScheduleRequest(TimeTrigger("0 6 ? * MON"), properties={"region": "eu"})
+    side.cdap.schedules.add("default", "orders", "weekly", weekly)
     entity = MetadataEntity.of_application("orders", "default")
     side.cdap.metadata.add(entity, {"owner": "ann"}, ["sales", "daily"])
 
@@ -38,6 +41,7 @@ def test_a_namespace_is_written_and_read_by_another_instance(make_side):
         "pipelines/orders.json",
         "preferences/apps/orders/workflows/DataPipelineWorkflow.json",
         "preferences/namespace.json",
+        "schedules/orders/weekly.json",
     ]
     assert "s3cret" not in "".join(path.read_text() for path in one.folder.rglob("*.json"))
     assert one.plan().is_empty
@@ -48,6 +52,7 @@ def test_a_namespace_is_written_and_read_by_another_instance(make_side):
         "preferences/apps/orders/workflows/DataPipelineWorkflow",
         "preferences/namespace",
         "pipelines/orders",
+        "schedules/orders/weekly",
         "drafts/Grüße / 2026",
         "metadata/apps/orders",
     ]
@@ -55,6 +60,44 @@ def test_a_namespace_is_written_and_read_by_another_instance(make_side):
     assert other.export()["config"] == one.export()["config"]
     entity = MetadataEntity.of_application("orders", "default")
     assert other.cdap.metadata.get(entity).user == one.cdap.metadata.get(entity).user
+
+
+def test_a_schedule_is_changed_and_deleted_and_each_side_enables_its_own(make_side):
+    one, other = make_side("one"), make_side("other")
+    fill(one)
+    one.sync()
+    other.sync()
+    other.cdap.schedules.enable("default", "orders", "weekly")
+    document = one.read("schedules/orders/weekly.json")
+    assert document == {
+        "application": "orders",
+        "name": "weekly",
+        "properties": {"region": "eu"},
+        "trigger": {"cronExpression": "0 6 ? * MON", "type": "TIME"},
+    }
+    assert other.plan().is_empty
+    one.write("schedules/orders/weekly.json", document | {"timeoutMillis": 5})
+    other.sync()
+    schedule = other.cdap.schedules.get("default", "orders", "weekly")
+    assert (schedule.timeout_millis, schedule.status) == (5, ScheduleStatus.SCHEDULED)
+    (one.folder / "schedules/orders/weekly.json").unlink()
+    one.sync()
+    assert one.cdap.schedules.list_schedules("default") == []
+
+
+def test_a_schedule_that_is_wrong_or_of_no_pipeline_changes_nothing(side):
+    fill(side)
+    side.sync()
+    document = side.read("schedules/orders/weekly.json")
+    wrong = document | {"trigger": {"type": "TIME", "cronExpression": "61 * * * *"}}
+    side.write("schedules/orders/weekly.json", wrong)
+    side.write("preferences/namespace.json", {"preferences": {"region": "us"}})
+
+    with side.made.hold():
+        outcome = side.made.apply(side.plan())
+
+    assert [each.message for each in outcome.problems] == []
+    assert side.cdap.preferences.get(PreferenceLevel("default")) == {"region": "eu"}
 
 
 def test_the_file_of_a_pipeline_can_be_imported(side):
