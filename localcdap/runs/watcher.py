@@ -112,8 +112,9 @@ class WatchedProcess:
 
     def wait_for_recovery(self) -> None:
         """Wait until the recovery has ended, if one was begun."""
-        if self._recovery is not None:
-            self._recovery.join()
+        recovery = self._recovery  # the thread of the watcher changes it
+        if recovery is not None:
+            recovery.join()
 
     def _is_recovered(self) -> bool:
         """Return whether the recovery of the run has ended; begin it if that was not done.
@@ -123,8 +124,9 @@ class WatchedProcess:
         :raises LocalcdapError: what the recovery raised. The next call begins it again.
         """
         if self._recovery is None:
-            self._recovery = threading.Thread(target=self._recover, name="recovery", daemon=True)
-            self._recovery.start()
+            recovery = threading.Thread(target=self._recover, name="recovery", daemon=True)
+            recovery.start()  # who waits for it may join it from now on
+            self._recovery = recovery
         if self._recovery.is_alive():
             return False
         self._recovery = None
