@@ -36,22 +36,37 @@ _DEEPEST: Final = 20
 
 
 def check_schedule(schedule: Schedule, application: Application) -> None:
-    """Check a schedule.
+    """Check a schedule of a deployed pipeline.
 
     :raises BadRequestError: when something is wrong; names all of it.
     """
-    problems = [*_check_name(schedule.name), *_check_program(schedule, application)]
-    problems += _check_trigger(schedule.trigger, 0)
+    _refuse([*_check_program(schedule, application), *_check_definition(schedule)])
+
+
+def check_definition(schedule: Schedule) -> None:
+    """Check a schedule whose pipeline need not be deployed yet.
+
+    :raises BadRequestError: when something is wrong; names all of it.
+    """
+    _refuse([*_check_definition(schedule)])
+
+
+def _refuse(problems: list[str]) -> None:
+    if problems:
+        raise BadRequestError("\n".join(problems))
+
+
+def _check_definition(schedule: Schedule) -> Iterator[str]:
+    yield from _check_name(schedule.name)
+    yield from _check_trigger(schedule.trigger, 0)
     for each in schedule.constraints:
-        problems += _check_constraint(each)
-    problems += _check_least("timeoutMillis", schedule.timeout_millis)
+        yield from _check_constraint(each)
+    yield from _check_least("timeoutMillis", schedule.timeout_millis)
     if MAPPING in schedule.properties:
         try:
             read_mapping(schedule.properties[MAPPING])
         except BadRequestError as error:
-            problems.append(_join(error))
-    if problems:
-        raise BadRequestError("\n".join(problems))
+            yield _join(error)
 
 
 def check_cron(cron: str, zone: str | None = None) -> None:

@@ -16,16 +16,18 @@ from localcdap.decoders import convert
 from localcdap.schedules.model import (
     DAY_MS,
     Constraint,
+    Schedule,
     ScheduleProgram,
     ScheduleRequest,
     Trigger,
 )
+from localcdap.schedules.rules import check_definition
 from localcdap.schedules.service import ScheduleService
 from localcdap.sync.kinds import EntityKind, HeldBackError, PlainSecret, ReadEntity
 from localcdap.sync.secrets import find_in_values
 
 
-class _ScheduleFile(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+class _ScheduleFile(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """The form of a file of a schedule."""
 
     application: str
@@ -71,6 +73,17 @@ class ScheduleEntities(EntityKind):
             raise BadRequestError(
                 "A schedule needs a name and an application.", "Add them to the file."
             )
+        check_definition(
+            Schedule(
+                namespace,
+                file.application,
+                file.name,
+                file.trigger,
+                properties=file.properties,
+                constraints=file.constraints,
+                timeout_millis=file.timeout_millis,
+            )
+        )
         return ReadEntity(_to_key(file), msgspec.to_builtins(file))
 
     def write(self, namespace: str, key: str, document: Any) -> None:

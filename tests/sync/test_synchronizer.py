@@ -71,8 +71,12 @@ def test_a_schedule_is_changed_and_deleted_and_each_side_enables_its_own(make_si
     document = one.read("schedules/orders/weekly.json")
     assert document == {
         "application": "orders",
+        "constraints": [],
+        "description": "",
         "name": "weekly",
+        "program": {"programName": "DataPipelineWorkflow", "programType": "WORKFLOW"},
         "properties": {"region": "eu"},
+        "timeoutMillis": 86_400_000,
         "trigger": {"cronExpression": "0 6 ? * MON", "type": "TIME"},
     }
     assert other.plan().is_empty
@@ -85,19 +89,22 @@ def test_a_schedule_is_changed_and_deleted_and_each_side_enables_its_own(make_si
     assert one.cdap.schedules.list_schedules("default") == []
 
 
-def test_a_schedule_that_is_wrong_or_of_no_pipeline_changes_nothing(side):
+def test_a_wrong_schedule_is_a_problem_and_one_of_no_pipeline_waits(side):
     fill(side)
     side.sync()
     document = side.read("schedules/orders/weekly.json")
     wrong = document | {"trigger": {"type": "TIME", "cronExpression": "61 * * * *"}}
     side.write("schedules/orders/weekly.json", wrong)
-    side.write("preferences/namespace.json", {"preferences": {"region": "us"}})
+    (problem,) = side.plan().problems
+    assert "'61' is not a valid minute" in problem.message
+    assert problem.file == "schedules/orders/weekly.json"
+    side.write("schedules/orders/weekly.json", document)
+    side.write("schedules/none/weekly.json", document | {"application": "none"})
 
     with side.made.hold():
         outcome = side.made.apply(side.plan())
 
-    assert [each.message for each in outcome.problems] == []
-    assert side.cdap.preferences.get(PreferenceLevel("default")) == {"region": "eu"}
+    assert [each.title for each in outcome.held] == ["schedules/none/weekly"]
 
 
 def test_the_file_of_a_pipeline_can_be_imported(side):
