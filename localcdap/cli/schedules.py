@@ -66,7 +66,14 @@ _DAY_MS: Final = 86_400_000
 @click.option(
     "--any", "any_of", is_flag=True, help="One of several triggers is enough; default: all."
 )
-@click.option("-a", "--argument", "arguments", multiple=True, metavar="KEY=VALUE")
+@click.option(
+    "-a",
+    "--argument",
+    "arguments",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An argument of its runs, the value of the macro ${KEY}; repeatable.",
+)
 @click.option(
     "--map",
     "mapped",

@@ -299,6 +299,7 @@ def test_its_life(tmp_path):
             ids(instance, "default")
 
 
+@pytest.mark.slow
 def test_a_listener_that_fails_is_tried_again_and_holds_up_nobody(tmp_path):
     text = (HERE / "catalogue.py").read_text()
     bad = text.replace('if event.entity.type == "namespace":', "1 / 0\n        if 1:")

@@ -215,6 +215,7 @@ def test_a_namespace_ends_its_jobs(client, lines, tmp_path):
     assert not list(folder.glob(f"{client.namespace}-*"))
 
 
+@pytest.mark.slow
 def test_the_queue_and_a_running_job_outlive_their_host(tmp_path, lines, engine_directory):
     with Instance(tmp_path / "home") as instance:
         instance.put_application()
@@ -299,6 +300,7 @@ enabled = true
 """
 
 
+@pytest.mark.slow
 def test_the_input_is_read_as_its_user_may(tmp_path: Path):
     """An application may do everything, but lends that to nobody who calls it."""
     with Instance(tmp_path / "home") as instance:

@@ -96,6 +96,7 @@ def test_a_client_hears_of_every_change_and_sees_it(home, client):
         assert seen == {"added": ["One."], "removed": []}.get(change, ["Two."])
 
 
+@pytest.mark.slow
 def test_what_changed_while_the_instance_was_closed_is_reported_by_its_next_host(home):
     with open_in_process(home):
         pass

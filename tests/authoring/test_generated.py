@@ -54,6 +54,7 @@ def test_their_own_tests_pass(tmp_path: Path, engine, engine_directory: Path):
     assert not any(word in done.stdout for word in ("skipped", "warning", "failed"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("type", "expected"), [("transform", "4 passed, 1 deselected"), (DATASET, "3 passed")]
 )

@@ -130,6 +130,7 @@ def test_wrong_usage(command, tmp_path, monkeypatch):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_the_watch_follows_both_sides(side, tmp_path):
     side.deploy(make_pipeline())
     home = str(side.instance.home.path)

@@ -108,6 +108,7 @@ def test_files_are_rewritten_with_the_update(modules: Modules, logs: DatasetServ
     assert list_strays(modules) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["raise", "exit", "hang", "refuse"])
 def test_code_that_fails_leaves_the_files(
     modules: Modules, logs: DatasetService, action: str

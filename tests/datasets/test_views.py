@@ -173,6 +173,7 @@ def test_what_fails_leaves_the_views_as_they_were(world: World):
     assert [each.name for each in world.tables.list_tables("default")] == ["s.dear", "s.items"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [

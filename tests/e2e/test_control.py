@@ -217,6 +217,7 @@ def test_what_an_action_makes_invalid_is_reported_with_stage_and_field(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_conditions_in_a_row_branches_that_meet_again_and_sources_behind_them(
     program: Program, tmp_path: Path
 ):
@@ -263,6 +264,7 @@ def test_conditions_in_a_row_branches_that_meet_again_and_sources_behind_them(
     assert not (tmp_path / "never").exists()
 
 
+@pytest.mark.slow
 def test_an_expression_about_no_stage_counts_nothing_and_is_a_warning(
     program: Program, tmp_path: Path
 ):

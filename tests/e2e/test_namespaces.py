@@ -148,6 +148,7 @@ def test_a_client_hears_what_others_do(program: Program):
         assert [n.name for n in host.namespaces.list_namespaces()] == ["default"]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_run_takes_preferences_and_secure_keys_and_shows_no_value(
     program: Program, command: Command, tmp_path: Path
@@ -183,6 +184,7 @@ def test_a_run_takes_preferences_and_secure_keys_and_shows_no_value(
     assert [p.name for p in files if VALUE.encode() in p.read_bytes()] == ["secrets.json"]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_the_record_at_which_a_recipe_fails_is_shown_without_secrets(
     program: Program, command: Command, tmp_path: Path

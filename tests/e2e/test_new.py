@@ -35,6 +35,7 @@ def test_elsewhere_it_says_how_it_gets_into_the_instance(program: Program, tmp_p
     assert program("plugin", "batchsource", "Lines").code == 0
 
 
+@pytest.mark.slow
 def test_a_namespace_and_the_folder_of_the_settings(program: Program):
     program.settings('plugin.directories = ["mine"]\n')
     assert program("namespaces", "create", "sales").code == 0
@@ -79,6 +80,7 @@ def test_what_cannot_be_written_is_reported_and_leaves_nothing(
     assert file.read_text() == ""
 
 
+@pytest.mark.slow
 def test_a_name_is_taken_once_it_was_used(program: Program, tmp_path: Path):
     assert program("new", "plugin", "CleanText").code == 0
     sources = tmp_path / "sources"

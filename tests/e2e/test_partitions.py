@@ -52,6 +52,7 @@ def test_partitions_are_added_listed_and_dropped(
     assert not folder.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

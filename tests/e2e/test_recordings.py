@@ -45,6 +45,7 @@ def test_without_recordings_every_missing_plugin_is_a_failure_and_ranked(command
     }
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_the_pipeline_runs_on_recordings_and_is_marked_everywhere(command: Command, sap, tmp_path):
     orders = tmp_path / "orders.csv"
@@ -128,6 +129,7 @@ def test_recordings_of_the_instance_and_the_settings_count_and_can_be_removed(co
     assert "plugin:SapOdp" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recording", "said"),
     [

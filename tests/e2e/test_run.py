@@ -44,6 +44,7 @@ def test_records_arrive_and_are_counted(program: Program, tmp_path: Path, source
     assert [r.get("name") for r in json_records(out)] == ["ann", "bob", None]
 
 
+@pytest.mark.slow
 def test_fan_out_errors_and_splitter_ports(program: Program, tmp_path: Path, source: Path):
     seen = tmp_path / "seen"
     script = (

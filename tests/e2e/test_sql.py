@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 
 def test_a_query_is_read_from_stdin_and_more_rows_are_reported(command):
     code, out, err = command("sql", "-", "--limit", "2", input="SELECT range AS n FROM range(5)")
@@ -12,6 +14,7 @@ def test_a_query_is_read_from_stdin_and_more_rows_are_reported(command):
     assert "Only the first 2 rows are shown" in err
 
 
+@pytest.mark.slow
 def test_a_result_is_written_into_a_file(command, tmp_path):
     file = tmp_path / "out.csv"
     query = "SELECT range AS n, NULL AS nothing FROM range(3)"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, stage, write
 from tests.e2e.program import Program
 
@@ -75,6 +77,7 @@ def test_malformed_json_is_reported_with_line_and_column(program: Program, tmp_p
     assert (answer.json["error"]["line"], answer.json["error"]["column"]) == (2, 14)
 
 
+@pytest.mark.slow
 def test_what_is_no_pipeline_is_wrong_input(program: Program, tmp_path: Path):
     file = tmp_path / "p.json"
     file.write_text('{"hello": "world"}')
@@ -112,6 +115,7 @@ def test_one_stage_can_be_asked_for(program: Program, tmp_path: Path):
     assert "Its stages: In, Out." in unknown.json["error"]["correctiveAction"]
 
 
+@pytest.mark.slow
 def test_the_answer_for_one_stage_is_its_own(program: Program, tmp_path: Path):
     source = csv_source("In", tmp_path / "in.csv", ROW)
     source["plugin"]["properties"]["delimter"] = ","

@@ -81,6 +81,7 @@ def test_nobody_listens():
     assert error.corrective_action == "Check its address, and that it runs."
 
 
+@pytest.mark.slow
 def test_somebody_else_listens_and_says_nothing():
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

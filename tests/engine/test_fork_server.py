@@ -252,6 +252,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.slow
 def test_a_plugin_may_fork_while_threads_of_grpc_work():
     """The handlers of gRPC, which wait for its threads, would log that they were skipped or run."""
     command = [sys.executable, "-c", FORK_WHILE_GRPC_WORKS]

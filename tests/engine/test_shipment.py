@@ -117,6 +117,7 @@ def test_a_package_that_is_not_here(tmp_path: Path, name: str):
         shipment.send([])
 
 
+@pytest.mark.slow
 def test_packages_go_along_with_what_they_require(tmp_path: Path):
     (tmp_path / "archives").mkdir()
     root = tmp_path / "root"

@@ -52,6 +52,7 @@ def test_a_host_stays_for_others_and_ends_for_the_last(home: Home):
             assert [n.name for n in first.namespaces.list_namespaces()] == ["default"]
 
 
+@pytest.mark.slow
 def test_the_host_of_another_process_that_is_connected_stays(home: Home):
     with closing(Cdap(home)) as cdap:
         program = (

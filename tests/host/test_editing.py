@@ -68,6 +68,7 @@ def test_clients_and_host_edit_the_same_session(tmp_path: Path, document: dict):
         assert written["config"]["connections"] == [{"from": "In", "to": "Out"}]
 
 
+@pytest.mark.slow
 def test_sessions_see_plugins_that_are_dropped_in(tmp_path: Path, document: dict):
     home = tmp_path / "home"
     document["config"]["stages"][1]["plugin"] = {"type": "transform", "name": "Fresh"}

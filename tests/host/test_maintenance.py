@@ -111,6 +111,7 @@ def test_a_database_of_a_newer_version_is_not_damaged(home):
     assert home.database.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_an_instance_in_use_is_left_alone(home, tmp_path):
     with open_in_process(home) as cdap:
         backup = cdap.database.back_up(str(tmp_path / "copy.duckdb"))

@@ -43,6 +43,7 @@ def test_only_names_without_a_dataset_become_external_datasets(instance):
     assert datasets.describe("default", "files").type == "fileSet"
 
 
+@pytest.mark.slow
 def test_an_external_dataset_follows_the_table_that_stands_in(instance):
     write_table(instance, "shop.orders", ROW)
     use = DatasetUse("orders_ref", True, None, ("shop.orders",))
@@ -66,6 +67,7 @@ def test_an_external_dataset_follows_the_table_that_stands_in(instance):
     assert [each.name for each in left if each.schema == "default"] == []
 
 
+@pytest.mark.slow
 def test_a_table_takes_the_place_of_an_external_dataset_without_data(instance):
     keep(instance, DatasetUse("orders", False, str(ROW)))
     write_table(instance, "orders", WIDER)

@@ -216,6 +216,7 @@ def test_planned_stages_name_datasets_as_lineage_does(instance: TemporaryInstanc
     }
 
 
+@pytest.mark.slow
 def test_a_start_event_holds_no_argument_that_is_a_secret(instance: TemporaryInstance) -> None:
     document = build_document("/data/${day}/${api.token}.txt")
     arguments = {"day": "monday", "api.token": "hush"}

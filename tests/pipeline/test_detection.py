@@ -82,6 +82,7 @@ def test_a_stage_is_looked_at_alone(studio):
     ).detected == {"s": kept.detected["s"]}
 
 
+@pytest.mark.slow
 def test_a_session_shows_what_was_detected_and_when(locations, folder):
     bench = Bench(looking(), locations=locations)
     before = bench.stages["s"]

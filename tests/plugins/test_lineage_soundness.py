@@ -133,6 +133,7 @@ def test_records(plugin: type[Plugin], properties: dict[str, str], inputs: Any, 
     assert made, "without records the test would show nothing"
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(("plugin", "properties", "inputs", "_"), SPARK_CASES, ids=name_case)
 def test_frames(

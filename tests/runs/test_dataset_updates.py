@@ -96,6 +96,7 @@ def test_a_deployment_creates_and_updates_its_dataset(cdap: Cdap, filling):
     assert cdap.tables.read_rows("default", "people", 9).columns == ["id", "name", "city"]
 
 
+@pytest.mark.slow
 def test_nothing_of_an_incompatible_deployment_takes_effect(cdap: Cdap, filling):
     deploy(cdap, filling(OLD))
     before = cdap.datasets.describe("default", "people")
@@ -119,6 +120,7 @@ def test_nothing_of_an_incompatible_deployment_takes_effect(cdap: Cdap, filling)
     assert cdap.datasets.describe("default", "people") == before
 
 
+@pytest.mark.slow
 def test_a_pipeline_may_not_write_a_dataset_of_another_type(cdap: Cdap, filling):
     cdap.datasets.create(DatasetRequest("people", "fileSet"))
 
@@ -129,6 +131,7 @@ def test_a_pipeline_may_not_write_a_dataset_of_another_type(cdap: Cdap, filling)
     )
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_the_commit_of_a_run_compares_its_rows_with_the_new_schema(cdap: Cdap, filling):
     deploy(cdap, filling(OLD))
@@ -143,6 +146,7 @@ def test_the_commit_of_a_run_compares_its_rows_with_the_new_schema(cdap: Cdap, f
     assert cdap.tables.read_rows("default", "people", 9).rows == [[1, "ann", None]]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_the_settings_may_let_every_run_change_datasets(
     tmp_path: Path, engine_directory: Path, filling

@@ -223,6 +223,7 @@ def wrangling(tmp_path: Path) -> dict:
     return pipeline(stages, ("Read", "Wrangle"), ("Wrangle", "Out"))
 
 
+@pytest.mark.slow
 def test_plugins_that_a_plugin_uses_count_for_its_stage(home: Home, tmp_path: Path):
     (home.path / "plugins" / "far-1.0.0.py").write_text(FAR)
     far = wrangling(tmp_path)
@@ -247,6 +248,7 @@ def test_plugins_that_a_plugin_uses_count_for_its_stage(home: Home, tmp_path: Pa
     assert not (home.path / "spark").exists()
 
 
+@pytest.mark.slow
 def test_a_deployed_pipeline_that_lost_a_plugin_leaves_a_failed_run_and_its_log(
     home: Home, tmp_path: Path
 ):

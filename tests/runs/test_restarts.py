@@ -62,6 +62,7 @@ def test_a_run_without_an_order_is_started_by_the_next_host(
     assert not is_alive(waiting.identity)
 
 
+@pytest.mark.slow
 def test_a_run_with_an_order_is_not_started_again(instance: TemporaryInstance, tmp_path: Path):
     given = write_run(instance.cdap, "p", RunStatus.PENDING, document=build_document(tmp_path))
     directory = instance.home.runs / given.run
@@ -80,6 +81,7 @@ def test_a_run_with_an_order_is_not_started_again(instance: TemporaryInstance, t
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_invalid_by_now_fails_with_the_reasons(
     instance: TemporaryInstance, tmp_path: Path
 ):

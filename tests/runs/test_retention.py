@@ -64,6 +64,7 @@ def test_runs_that_no_limit_keeps_are_removed_with_all_they_left(cdap: Cdap, hom
     assert store.read("SELECT count(*) FROM run_documents", ()) == [(1,)]
 
 
+@pytest.mark.slow
 def test_alerts_are_shown_and_removed_with_their_namespace(cdap: Cdap, home: Home, capsys):
     cdap.namespaces.create("team")
     counts = {"In": StageCounts(0, 10, 0, alerts=3), "Out": StageCounts(10, 10, 0)}
@@ -92,6 +93,7 @@ def test_alerts_are_shown_and_removed_with_their_namespace(cdap: Cdap, home: Hom
     assert cdap.runs._store.read("SELECT count(*) FROM run_alerts", ()) == [(0,)]
 
 
+@pytest.mark.slow
 def test_with_both_limits_either_keeps_a_run(cdap: Cdap):
     *old, newer, young = write_days(cdap, 9, 8, 7, 1)
 
@@ -133,6 +135,7 @@ def test_the_settings_are_applied_when_the_host_starts(home: Home):
         assert list_ids(cdap) == {young}
 
 
+@pytest.mark.slow
 def test_runs_are_removed_by_the_command(cdap: Cdap, home: Home, capsys):
     old, young = write_days(cdap, 9, 1)
 

@@ -78,6 +78,7 @@ def test_death_in_configure_is_one_failure(shared_worker, hurried, request_of, d
     check_good(shared_worker, request_of)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("death", ["exit", "segfault", "endless loop", "memory bomb"])
 def test_death_at_import_is_one_error(shared_worker, hurried, request_of, death):
     body, reported = DEATHS[death]

@@ -121,6 +121,7 @@ def test_same_artifact_gives_its_own_answer(worker, request_of, attack):
     assert answer(worker, request_of, "after", body) == expected("after")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", WARNED)
 def test_answer_of_damaged_process_is_not_remembered(worker, request_of, tmp_path, attack):
     calls = tmp_path / "calls"

@@ -112,6 +112,7 @@ def test_a_second_program_at_an_instance_does_not_act_too(instance: TemporaryIns
         assert other.schedules.list_schedules("default") == []
 
 
+@pytest.mark.slow
 def test_schedules_go_with_their_namespace(instance: TemporaryInstance, tmp_path: Path):
     instance.cdap.namespaces.create("n")
     document = pipeline([csv_source("In", "/in", schema(id="int")), json_sink("Out", tmp_path)])
@@ -167,6 +168,7 @@ def test_the_server_keeps_a_host_up_in_which_schedules_act(
     assert {each.kind for each in events} == {EventKind.STARTED}
 
 
+@pytest.mark.slow
 def test_doctor_says_which_schedules_missed_their_times(
     instance: TemporaryInstance, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -185,6 +185,7 @@ async def test_a_studio_that_is_left_closes_its_page(
     assert browser.list_studios() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 async def test_studios_end_with_the_server(
     browser: Browser, client: aiohttp.ClientSession, number: int
@@ -207,6 +208,7 @@ async def test_there_are_not_too_many_studios(browser: Browser, client: aiohttp.
     assert len(browser.list_studios()) == MOST_TABS
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium on this machine")
 async def test_the_page_works_in_a_browser(browser: Browser, tmp_path: Path):
     async with Chromium(tmp_path / "profile") as chromium:

@@ -167,6 +167,7 @@ def test_a_missing_file_with_a_log_is_no_new_instance(path: Path):
     assert lost(repair(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [5, 100, 9000, 2 * BLOCK, 0.5])
 def test_a_truncated_file_gives_way_to_a_backup(path: Path, tmp_path: Path, size: float):
     backup, newer = tmp_path / "backup.duckdb", tmp_path / "no good.duckdb"
@@ -215,6 +216,7 @@ def test_a_flipped_bit_costs_only_the_rows_beside_it(path: Path):
     assert f"{ROWS - rows:,} of {ROWS:,} rows of table main.big" in lost(steps)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("position", [3, 20, 4096 + 9, 4096 + 100, 8192 + 9, 8192 + 100])
 def test_a_flipped_bit_in_a_header_is_repaired(path: Path, position: int):
     valid = 4096 if path.read_bytes()[4104:4112] > path.read_bytes()[8200:8208] else 8192

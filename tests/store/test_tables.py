@@ -162,6 +162,7 @@ def test_rows_of_the_same_key_are_replaced_and_the_last_of_the_input_wins(upsert
     assert rows() == [person(1, "a"), person(2, "e"), person(3, "f"), person(4, None)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -249,6 +250,7 @@ INNER = Schema.record("i", [("a", Schema.INT), ("b", Schema.STRING.as_nullable)]
 TURNED = Schema.record("i", [("b", Schema.STRING.as_nullable), ("a", Schema.INT.as_nullable)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("held", "written", "value", "then"),
     [
@@ -298,6 +300,7 @@ def test_types_that_fit_are_written(write, upsert, rows, tables, held, written, 
             upsert(one(written), [{"id": 1, "x": value}])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("held", "written", "texts"),
     [

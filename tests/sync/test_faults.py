@@ -259,6 +259,7 @@ def test_what_changes_meanwhile_is_not_overwritten(side):
     assert "other.csv" in json.dumps(side.export())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["after the instance", "after one file", "before the record"])
 def test_a_synchronization_that_ends_halfway_is_continued_by_the_next(side, monkeypatch, step):
     for name in ("a", "b"):
@@ -299,6 +300,7 @@ def _make_end(side, step):
     return side.made.folder, "change", end
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_nothing(make_side):
     """The command is killed while it synchronizes, at several points in time."""
     side = make_side()

@@ -61,6 +61,7 @@ def test_folders_are_dropped_without_what_python_left_behind(
     assert described(cdap_instance) == "Loud."
 
 
+@pytest.mark.slow
 def test_settings_are_in_force_when_it_is_opened(cdap_instance: TemporaryInstance, shout: Path):
     cdap_instance.drop(shout)
     cdap_instance.settings('plugin.directories = ["elsewhere"]\n')
@@ -71,6 +72,7 @@ def test_settings_are_in_force_when_it_is_opened(cdap_instance: TemporaryInstanc
     assert described(cdap_instance) == "Loud."
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_pipelines_run_in_it(cdap_instance: TemporaryInstance, cdap_engine, shout: Path):
     cdap_instance.drop(shout)

@@ -52,6 +52,7 @@ async def test_the_studio_is_a_client(own_home, host):
         assert "plugins" in str(driver.app.screen.query_one("#home-title").render())
 
 
+@pytest.mark.slow
 async def test_when_the_host_is_killed_the_studio_starts_another_one_and_says_so(own_home, host):
     async with Opened(own_home) as driver:
         await driver.until(lambda: driver.app.connected)
@@ -95,6 +96,7 @@ async def test_a_studio_that_cannot_be_opened_can_be_left(own_home):
         assert driver.app.return_code == 1
 
 
+@pytest.mark.slow
 async def test_settings_are_put_in_force_by_opening_the_instance_again(own_home):
     async with Opened(own_home) as driver:
         await driver.until(lambda: driver.app.connected)

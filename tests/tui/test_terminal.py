@@ -116,6 +116,7 @@ def test_the_editor_gets_the_terminal_and_gives_it_back(terminal, tmp_path):
     assert (tmp_path / "home" / "localcdap.toml").read_text() == "preview.records = 9\n"
 
 
+@pytest.mark.slow
 def test_without_colours_there_are_none(terminal):
     opened = terminal(NO_COLOR="1", COLORTERM="truecolor")
     opened.until("plugins")

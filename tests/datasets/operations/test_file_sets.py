@@ -155,6 +155,7 @@ def test_metadata_of_partitions(transactions, create):
         transactions.run(lambda tx: tx.dataset("data").set_metadata({"day": "x", "n": 1}, {}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

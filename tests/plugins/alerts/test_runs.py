@@ -101,6 +101,7 @@ def test_alerts_are_published_after_the_post_actions_and_failures_change_nothing
     assert run.sinks == ["write"]
 
 
+@pytest.mark.slow
 def test_a_failed_run_without_counts_publishes_the_alerts_of_phases_that_ended(
     instance: TemporaryInstance,
 ):
@@ -128,6 +129,7 @@ def test_a_run_without_alerts_does_not_call_its_publishers(instance: TemporaryIn
     assert not any("alerts" in line.text for line in instance.cdap.runs.read_log(run.run))
 
 
+@pytest.mark.slow
 def test_previews_and_debugging_show_alerts(
     instance: TemporaryInstance, capsys: pytest.CaptureFixture[str]
 ):

@@ -53,6 +53,7 @@ def test_a_split_has_statistics_of_both_parts(trained):
     assert Path(made["trainingPath"]).is_dir()
 
 
+@pytest.mark.slow
 def test_a_classifier_is_trained_and_saved(trained):
     client, split = trained
 

@@ -316,6 +316,7 @@ def test_former_sinks_of_folders_say_what_is_wrong(instance):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("name", "more", "found"),

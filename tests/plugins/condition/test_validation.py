@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from localcdap.pipeline.editing.edits import Connect, Disconnect
 from localcdap.pipeline.editing.service import OpenRequest
 from localcdap.pipeline.service import PipelineRequest
@@ -59,6 +61,7 @@ def test_a_stage_that_is_not_before_the_condition_is_a_warning(tmp_path: Path):
     assert good.warnings == []
 
 
+@pytest.mark.slow
 def test_an_editing_session_warns_too_and_follows_the_connections(tmp_path: Path):
     with TemporaryInstance(tmp_path) as instance:
         editing = instance.cdap.editing

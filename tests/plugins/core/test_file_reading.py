@@ -297,6 +297,7 @@ def test_json_objects(read, folder):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

@@ -79,6 +79,7 @@ def test_the_sink_wants_bytes_or_text():
     assert late.failures == []
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_what_is_written_can_be_read_and_looked_up(instance):
     pairs = record(code="string", title="string")

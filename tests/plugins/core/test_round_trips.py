@@ -152,6 +152,7 @@ def test_typed_formats_keep_every_type(round_trip, format):
     assert found == sorted(records, key=str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["csv", "json", "avro", "parquet", "orc"])
 def test_not_a_number_and_no_records(round_trip, format):
     (found,), _ = round_trip({"v": "double"}, [{"v": math.nan}], format)

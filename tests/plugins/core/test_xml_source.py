@@ -101,6 +101,7 @@ def instance(tmp_path: Path):
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_files_that_were_read_are_noted_and_moved(instance, cdap_engine_directory):
     folder = instance.home.path

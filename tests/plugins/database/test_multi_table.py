@@ -99,6 +99,7 @@ def test_fields_of_several_types_become_one_that_has_them_all():
     assert different["t"] == ["date in 'a'", "int in 'b'"]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_the_tables_are_written_apart(database: Database, instance: TemporaryInstance):
     source = many(database, tableNamePattern="MULTI%", splitsPerTable="2", blackList="x")

@@ -345,6 +345,7 @@ def test_a_server_of_yours_stands_for_one_at_cloud_sql(place: Place):
     assert server.sql("SELECT count(*) FROM cloud;") == "0"
 
 
+@pytest.mark.slow
 def test_all_tables_are_read_at_once(place: Place, instance: TemporaryInstance):
     server = place.server
     server.sql(

@@ -123,6 +123,7 @@ def test_wrong_paths(path: str, expected: str):
     assert StageTester(FtpSource, {"referenceName": "r", "path": path}).problems == [expected]
 
 
+@pytest.mark.slow
 def test_other_wrong_properties():
     properties = {"referenceName": "r", "path": "${path}", "fileRegex": "["}
     regex, json = StageTester(FtpSource, properties | {"fileSystemProperties": "{"}).problems

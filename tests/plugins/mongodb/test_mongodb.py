@@ -90,6 +90,7 @@ def test_properties_are_checked():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_documents_are_written_and_read(tmp_path: Path, cdap_engine_directory):
     with TemporaryInstance(tmp_path) as instance:

@@ -147,6 +147,7 @@ def test_a_pipeline_predicts_with_them(instance, models, tmp_path):
     assert empty["mean"] == [0.0, 0.0, 0.0]
 
 
+@pytest.mark.slow
 def test_what_is_wrong_fails_the_run_with_its_reason(instance, models, tmp_path):
     file = tmp_path / "few.csv"
     file.write_text("1,2,7.0,x\n")

@@ -65,6 +65,7 @@ def test_directives_of_users_take_expressions_and_rows_keep_types(instance) -> N
     assert types["d"] in ("double", ["double", "null"])
 
 
+@pytest.mark.slow
 def test_a_condition_before_a_recipe_passes_the_schema_on(instance) -> None:  # CDAP-20890
     made = document(directives="uppercase :body")
     config = made["config"]

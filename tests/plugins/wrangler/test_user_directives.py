@@ -152,6 +152,7 @@ def test_how_a_recipe_would_run_is_explained_without_running_it(instance, engine
     assert not (instance.home.path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_it_runs_in_sparks_workers(instance, engine):
     (instance.home.path / "in.txt").write_text("abc\nxyz\n")
@@ -172,6 +173,7 @@ def call(instance: TemporaryInstance, method: str, request: object = None, **pro
     return instance.cdap.methods.call(MethodCall(plugin, method, request)).answer
 
 
+@pytest.mark.slow
 def test_methods_know_user_defined_directives(instance):
     listed = {each["directive"]: each for each in call(instance, "directives")}
     pragma = call(
@@ -197,6 +199,7 @@ def test_methods_know_user_defined_directives(instance):
     assert proposed["records"] == [{"body": "cba"}]
 
 
+@pytest.mark.slow
 def test_system_applications_use_recipes_with_user_defined_directives(instance):
     folder = instance.home.path / "plugins" / "system"
     folder.mkdir()

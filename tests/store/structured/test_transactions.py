@@ -196,6 +196,7 @@ def test_without_a_transaction_each_operation_stays(simple: Simple):
     assert [row["col5"] for row in simple.rows()] == [16]
 
 
+@pytest.mark.slow
 def test_without_a_transaction_the_time_is_that_of_each_operation(simple: Simple):
     def body(context) -> int:
         table = context.table("simpleTable")
@@ -263,6 +264,7 @@ def test_submitted_bodies_run_meanwhile(simple: Simple):
     assert len(simple.rows()) == 1
 
 
+@pytest.mark.slow
 def test_conflicts_are_tried_again_until_the_time_is_over(simple: Simple):
     simple.fill([ROW])
     tries = []
@@ -397,6 +399,7 @@ def test_a_transaction_whose_client_vanished_is_rolled_back(service, stored):
     assert stored.transactions.run(lambda c: c.table("simpleTable").count()) == 0
 
 
+@pytest.mark.slow
 def test_a_client_that_thinks_for_long_keeps_its_transaction(stored, monkeypatch):
     stored.admin.create_or_update(SIMPLE)
     monkeypatch.setattr(transactions, "LEASE_S", 0.2)  # of the client, which renews it all the time

@@ -73,6 +73,7 @@ async def test_a_path_completes_while_it_is_typed(bench):
         assert properties_of(b)["path"] == "incoming/orders.csv"
 
 
+@pytest.mark.slow
 async def test_the_browser_goes_into_folders_and_shows_the_beginning_of_a_file(bench):
     async with bench("File") as b:
         await browse(b)
@@ -102,6 +103,7 @@ async def test_a_binary_file_is_not_shown(bench):
         assert properties_of(b) == {"path": "incoming/daily/sound"}
 
 
+@pytest.mark.slow
 async def test_one_key_takes_the_format_and_the_schema_and_one_undo_gives_them_back(bench):
     before = {"path": "incoming/daily/s", "format": "text", "copyHeader": "true"}
     async with bench("File", **before) as b:

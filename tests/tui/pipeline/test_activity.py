@@ -73,6 +73,7 @@ async def test_a_run_is_asked_for_its_arguments_and_its_records_are_shown(
         assert "✓ valid" in text(driver)
 
 
+@pytest.mark.slow
 async def test_a_run_goes_on_without_the_studio_and_is_found_and_stopped(
     open_studio, cdap, document, tmp_path
 ):

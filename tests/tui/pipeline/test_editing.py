@@ -221,6 +221,7 @@ async def test_what_is_refused_changes_nothing(open_studio):
         assert editor.is_valid
 
 
+@pytest.mark.slow
 async def test_a_session_that_is_lost_is_opened_again(open_studio, cdap):
     async with open_studio(target=DocumentTarget("orders", TEXT)) as driver:
         editor = await driver.editor()

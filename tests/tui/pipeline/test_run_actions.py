@@ -77,6 +77,7 @@ async def test_what_a_run_found_is_listed_as_other_failures_are(open_studio, joi
         assert driver.app.screen.query_one("#drawer").display
 
 
+@pytest.mark.slow
 async def test_a_dataset_changes_before_a_run_only_after_a_question(open_studio, cdap, tmp_path):
     def row(*names: str) -> str:
         return str(Schema.record("r", [(name, Schema.STRING) for name in names]))

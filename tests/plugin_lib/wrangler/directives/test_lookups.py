@@ -167,9 +167,9 @@ def test_what_a_lookup_cannot_work_on_is_reported(given, shape, reported):
     assert problem.is_warning == ("x" in given)
 
 
-def test_tables_are_not_at_hand_for_samples():
+def test_tables_are_not_at_hand_where_nobody_opens_them():
     made = run_failing("table-lookup :id 'customers'", {"id": "bob"})
-    assert "table 'customers' can only be looked into in a run" in made.message
+    assert "table 'customers' cannot be looked into here: use a run" in made.message
 
 
 class Service(http.server.BaseHTTPRequestHandler):

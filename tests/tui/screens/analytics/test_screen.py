@@ -35,6 +35,7 @@ async def test_without_experiments(namespace, open_studio, size):
         assert driver.app.screen is screen
 
 
+@pytest.mark.slow
 async def test_a_first_look_at_a_sample(ask, namespace, tumours, open_studio):
     put(ask, "tumours", tumours, sourceProperties={"format": "delimited", "skipHeader": "true"})
     async with open_studio(namespace=namespace) as driver:
@@ -160,6 +161,7 @@ def rows(cdap, namespace, tmp_path):
         NamespaceTables(store).upsert_parquet(tx, namespace, "rows", schema, "id", [file])
 
 
+@pytest.mark.slow
 async def test_a_table_and_a_recipe_become_experiments(rows, namespace, open_studio, tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("id,size\n1,2.5\n2,3.5\n")

@@ -84,6 +84,7 @@ async def test_an_exported_connection_is_imported(open_studio, cdap, no_connecti
         await driver.until(lambda: "1  connection" in str(contents.content))
 
 
+@pytest.mark.slow
 async def test_a_form_offers_connections_as_macros(open_studio, cdap, no_connections):
     cdap.connections.load("default", {"name": "shop", "plugin": {"name": "MySQL"}})
     source = stage("In", "batchsource", "Mysql", "mysql-plugin", connection="${conn(shop)}")

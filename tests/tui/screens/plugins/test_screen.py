@@ -145,6 +145,7 @@ async def test_a_new_plugin_is_written_from_a_template(open_studio, plugins: Pat
         assert driver.app.screen._find_source().name == "clean_text.py"
 
 
+@pytest.mark.slow
 async def test_hidden_plugins_are_shown_on_demand_with_the_reason(tmp_path: Path):
     home = Home(tmp_path)
     home.settings_file.write_text('plugin.required.capabilities = "gpu"\n')

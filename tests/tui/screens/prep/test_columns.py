@@ -124,6 +124,7 @@ async def test_of_very_many_columns_each_can_be_reached(open_studio, tmp_path):
         assert "c1234" in shown(driver)
 
 
+@pytest.mark.slow
 async def test_two_files_are_joined_by_a_pipeline(open_studio, tmp_path):
     path, other = make_file(tmp_path), tmp_path / "towns.csv"
     other.write_text("town,country\nRome,Italy\nOslo,Norway\n")

@@ -126,6 +126,7 @@ async def test_kinds_of_samples(open_studio, connections):
         assert "random, seed 1" in str(screen.query_one("#prep-title", Static).content)
 
 
+@pytest.mark.slow
 async def test_what_was_detected_is_corrected(open_studio, connections):
     target = PrepTarget(connection="files", path="/2026/q1/sales.csv")
     async with open_studio(target=target) as driver:
@@ -192,6 +193,7 @@ async def test_a_connection_is_browsed_from_the_list(open_studio, connections, c
         )
 
 
+@pytest.mark.slow
 async def test_wrong_places(open_studio, connections, cdap):
     async with open_studio(target=PrepTarget(connection="files", path="nowhere.csv")) as driver:
         await driver.until(lambda: isinstance(driver.app.screen_stack[0], PrepScreen))

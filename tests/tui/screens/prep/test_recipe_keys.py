@@ -39,6 +39,7 @@ async def test_a_step_is_compared(open_studio, path):
         assert column(driver, 0) == ["ada", "cy"]
 
 
+@pytest.mark.slow
 async def test_versions_are_kept_and_restored(open_studio, path):
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
         screen = await opened(driver)
@@ -61,6 +62,7 @@ async def test_versions_are_kept_and_restored(open_studio, path):
         assert screen.recipe.directives == ["trim :city", "drop :name"]
 
 
+@pytest.mark.slow
 async def test_the_library_is_that_of_the_namespace(open_studio, path, cdap, monkeypatch):
     monkeypatch.setattr(library, "_PAGE", 2)
     for number in range(3):

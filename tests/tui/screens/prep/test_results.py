@@ -58,6 +58,7 @@ async def test_a_stage_is_copied(open_studio, tmp_path):
         assert stage["plugin"]["properties"]["directives"] == "trim :city"
 
 
+@pytest.mark.slow
 async def test_a_recipe_is_saved_as_a_program(open_studio, tmp_path):
     path = make_file(tmp_path, 5)
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
@@ -78,6 +79,7 @@ async def test_a_recipe_is_saved_as_a_program(open_studio, tmp_path):
         assert not (tmp_path / "people.py").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 async def test_a_recipe_gives_the_same_rows_as_its_stage_on_spark(open_studio, tmp_path, cdap):
     path = make_file(tmp_path, 30)

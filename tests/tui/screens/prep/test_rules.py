@@ -122,6 +122,7 @@ async def test_rules_go_along(open_studio, path, tmp_path, capsys, home):
     assert "city is not null: 25 % (1 of 4)" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 async def test_a_stage_gives_and_gets_its_rules(open_studio, path):
     names = ("name", "city", "amount")
     schema = str(Schema.record("r", [(name, Schema.STRING.as_nullable) for name in names]))

@@ -175,6 +175,7 @@ async def test_steps_are_changed_and_changes_undone(open_studio, path):
         assert screen.recipe.directives == ["uppercase :city", "drop :name"]
 
 
+@pytest.mark.slow
 async def test_a_new_step_comes_after_the_one_that_is_shown(open_studio, path):
     async with open_studio(target=PrepTarget(path=str(path))) as driver:
         screen = await opened(driver)
@@ -296,6 +297,7 @@ async def test_a_file_that_cannot_be_read(open_studio, tmp_path):
         assert "does not exist" in next(iter(driver.app.notices.newest_first)).title
 
 
+@pytest.mark.slow
 async def test_hostile_texts_and_a_small_terminal(open_studio, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a\x1b[31m,[b]b[/b]\n\x1b[2Jx,\x07[red]y\n")

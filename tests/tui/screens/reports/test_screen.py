@@ -98,6 +98,7 @@ async def test_runs_are_opened_and_other_days_shown(cdap, namespace, runs, open_
         assert later.pipeline
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("downs", "name", "start"),
     [(0, "out.html", "<!doctype html>"), (1, "out.md", "# Runs of"), (2, "out.csv", "namespace,")],
@@ -118,6 +119,7 @@ async def test_exports(cdap, namespace, runs, open_studio, tmp_path, downs, name
     assert "orders" in content
 
 
+@pytest.mark.slow
 async def test_without_runs(namespace, open_studio):
     async with open_studio(namespace=namespace, size=SMALL) as driver:
         await driver.press("apostrophe")

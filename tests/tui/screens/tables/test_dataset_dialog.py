@@ -129,6 +129,7 @@ async def test_a_dataset_that_has_changed_meanwhile_is_not_overwritten(open_stud
         await driver.until(lambda: driver.app.screen is not dialog)
 
 
+@pytest.mark.slow
 async def test_a_view_is_no_dataset(open_studio, people, cdap):
     with cdap.lineage._lineage._store.transaction() as tx:
         create_view(tx, "default", "named", PEOPLE, "SELECT name FROM people")

@@ -118,6 +118,7 @@ async def test_values_by_key_are_changed(open_studio, items, cdap):
         assert found == b"k"
 
 
+@pytest.mark.slow
 async def test_why_rows_cannot_be_changed_is_said(open_studio, cdap):
     cdap.datasets.create(DatasetRequest("keyless", "table", {"schema": str(ITEM)}))
     cdap.datasets.create(DatasetRequest("f", "fileSet", {"schema": str(ITEM), "format": "csv"}))
