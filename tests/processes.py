@@ -6,7 +6,7 @@ import contextlib
 
 import psutil
 
-from localcdap.runs.processes import OUTPUT_FILE
+from localcdap.runs.startup.processes import OUTPUT_FILE
 
 
 def run_process(run: str) -> psutil.Process:

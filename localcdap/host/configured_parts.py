@@ -18,7 +18,7 @@ from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
 from localcdap.openlineage.destinations import MIB, Destination, EventFile
-from localcdap.runs.profiles import Profiles, RemoteProfile
+from localcdap.runs.startup.profiles import Profiles, RemoteProfile
 from localcdap.security.privileges import Privileges
 from localcdap.settings import Settings
 from localcdap.store.store import Store

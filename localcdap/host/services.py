@@ -51,17 +51,17 @@ from localcdap.pipeline.recordings.service import RecordingService, read_rules
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import StudioService
 from localcdap.pipeline_tests.service import PipelineTestService
-from localcdap.runs.capacity import count_parallel_runs
 from localcdap.runs.debug.service import DebugService
-from localcdap.runs.preparation import RunPreparer, RunReport
 from localcdap.runs.preview.process import PreviewProcesses
 from localcdap.runs.preview.service import PreviewService
-from localcdap.runs.processes import RunProcess
-from localcdap.runs.profiles import NATIVE
-from localcdap.runs.provisioners import Provisioners
 from localcdap.runs.records import RunRecords
 from localcdap.runs.retention import RunRetention
 from localcdap.runs.service import RunService
+from localcdap.runs.startup.capacity import count_parallel_runs
+from localcdap.runs.startup.preparation import RunPreparer, RunReport
+from localcdap.runs.startup.processes import RunProcess
+from localcdap.runs.startup.profiles import NATIVE
+from localcdap.runs.startup.provisioners import Provisioners
 from localcdap.runs.statistics.service import RunStatisticsService
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.schedules.changes import ScheduleChanges

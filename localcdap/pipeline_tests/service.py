@@ -30,12 +30,12 @@ from localcdap.pipeline_tests.case_model import (
 from localcdap.pipeline_tests.case_orders import create_preview_order
 from localcdap.pipeline_tests.case_results import CaseResultCollector
 from localcdap.rpc.methods import non_idempotent
-from localcdap.runs.capabilities import (
+from localcdap.runs.model import RunError, get_now
+from localcdap.runs.preview.process import PreviewProcesses
+from localcdap.runs.startup.capabilities import (
     PREVIEW_REQUIRES,
     require_capabilities,
 )
-from localcdap.runs.model import RunError, get_now
-from localcdap.runs.preview.process import PreviewProcesses
 from localcdap.security.access import of_namespace, open_to_all, requires
 from localcdap.security.principals import get_current_user
 

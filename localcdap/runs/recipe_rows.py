@@ -10,8 +10,8 @@ from typing import Any, Final
 from localcdap.api.errors import BadRequestError
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run, RunRequest
-from localcdap.runs.profiles import NATIVE, PROFILE_ARGUMENT
 from localcdap.runs.service import RunService
+from localcdap.runs.startup.profiles import NATIVE, PROFILE_ARGUMENT
 
 _STAGE: Final = "Recipe"
 _WAIT_S: Final = 0.5

@@ -22,17 +22,17 @@ from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.access import OF_REQUEST, OF_RUN, get_run_entity
 from localcdap.runs.arguments import GIVEN, Arguments, list_arguments
 from localcdap.runs.history import PipelineRuns, RunFilter, RunHistory, RunPage
-from localcdap.runs.launcher import RunLauncher
 from localcdap.runs.logs import RunLogs
 from localcdap.runs.model import Run, RunRequest
-from localcdap.runs.preparation import Origins, RunPreparer
-from localcdap.runs.processes import RunProcess
-from localcdap.runs.profiles import ProfileSummary
-from localcdap.runs.provisioners import Provisioners
 from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.runs.reports import RunReports
 from localcdap.runs.retention import RunPruner, RunRetention
-from localcdap.runs.starter import RunStarter
+from localcdap.runs.startup.launcher import RunLauncher
+from localcdap.runs.startup.preparation import Origins, RunPreparer
+from localcdap.runs.startup.processes import RunProcess
+from localcdap.runs.startup.profiles import ProfileSummary
+from localcdap.runs.startup.provisioners import Provisioners
+from localcdap.runs.startup.starter import RunStarter
 from localcdap.runs.watcher import RunWatcher, WatchedRun, create_run_resource
 from localcdap.security.access import of_namespace, open_to_all, requires, shows_visible
 from localcdap.security.authorizer import ALLOW_ALL

@@ -16,7 +16,7 @@ from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.macros.parser import MacroParser, create_call, create_lookup
 from localcdap.runs.model import Run, TriggerInfo
-from localcdap.runs.new_run import get_logical_start
+from localcdap.runs.startup.new_run import get_logical_start
 from localcdap.schedules.model import MAPPING
 
 FindRun = Callable[[str], Run]

@@ -16,8 +16,8 @@ import pytest
 from localcdap.engine.local import fork_protocol as forking
 from localcdap.engine.local.child_processes import RUN_SERVER, ForkServerSupervisor
 from localcdap.engine.local.fork_protocol import SOCKET, request_fork
-from localcdap.runs import processes
-from localcdap.runs.processes import RunProcess, is_alive, take_exit_code
+from localcdap.runs.startup import processes
+from localcdap.runs.startup.processes import RunProcess, is_alive, take_exit_code
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="templates are for Linux")
 

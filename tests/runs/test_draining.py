@@ -20,10 +20,10 @@ from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.orders import ORDER, SPOOL, UNREADABLE_ORDER
 from localcdap.engine.messages.spool import Progress, RecordCounts, RunStatus, TableLoads
 from localcdap.messaging.spool import SpoolWriter
-from localcdap.runs import processes
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import StageCounts
-from localcdap.runs.processes import RunProcess
+from localcdap.runs.startup import processes
+from localcdap.runs.startup.processes import RunProcess
 from localcdap.runs.watcher import RunWatcher, WatchedRun
 from localcdap.security.authorizer import ALLOW_ALL, PrivilegeAuthorizer
 from localcdap.security.privileges import Privileges

@@ -24,8 +24,8 @@ from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.reader import read_document
 from localcdap.runs.model import get_now
-from localcdap.runs.new_run import create_error_for_caller
-from localcdap.runs.processes import has_order, remove_process
+from localcdap.runs.startup.new_run import create_error_for_caller
+from localcdap.runs.startup.processes import has_order, remove_process
 from localcdap.runs.watcher import RunWatcher
 from localcdap.security.access import Target, of_namespace, requires
 from localcdap.store.store import Store

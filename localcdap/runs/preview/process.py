@@ -14,8 +14,8 @@ from localcdap.engine.exit_codes import describe_exit
 from localcdap.engine.messages.orders import SPOOL, WorkOrder
 from localcdap.engine.messages.spool import PreviewMessage, StatusChanged
 from localcdap.messaging.spool import SpoolReader
-from localcdap.runs.processes import RunProcess, interrupt, is_alive, kill, take_exit_code
-from localcdap.runs.provisioners import Provisioner
+from localcdap.runs.startup.processes import RunProcess, interrupt, is_alive, kill, take_exit_code
+from localcdap.runs.startup.provisioners import Provisioner
 
 _PAUSE_S: Final = 0.01
 _GRACE_S: Final = 5.0

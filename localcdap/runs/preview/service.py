@@ -35,14 +35,14 @@ from localcdap.pipeline.environment import NamespaceEnvironment, RecordedDocumen
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent
-from localcdap.runs.capabilities import (
+from localcdap.runs.model import RunError, StoredLogLine, get_now, to_run_error
+from localcdap.runs.preview.model import MOST_RECORDS, Preview, PreviewRequest, PreviewStatus
+from localcdap.runs.preview.process import PreviewProcess, PreviewProcesses
+from localcdap.runs.startup.capabilities import (
     PREVIEW_REQUIRES,
     require_capabilities,
 )
-from localcdap.runs.model import RunError, StoredLogLine, get_now, to_run_error
-from localcdap.runs.new_run import RECORDINGS
-from localcdap.runs.preview.model import MOST_RECORDS, Preview, PreviewRequest, PreviewStatus
-from localcdap.runs.preview.process import PreviewProcess, PreviewProcesses
+from localcdap.runs.startup.new_run import RECORDINGS
 from localcdap.security.access import of_namespace, requires
 from localcdap.security.principals import get_current_user
 

@@ -10,7 +10,7 @@ from localcdap.api.errors import NotFoundError
 from localcdap.host.cdap import Cdap
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.macros.evaluation import connections_used
-from localcdap.runs.profiles import NATIVE, PROFILE_ARGUMENT, ProfileSummary
+from localcdap.runs.startup.profiles import NATIVE, PROFILE_ARGUMENT, ProfileSummary
 from localcdap.tui.document.editor import Editor
 
 

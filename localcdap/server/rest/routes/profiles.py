@@ -11,7 +11,7 @@ from typing import Any, Final
 from localcdap.api.errors import NotFoundError
 from localcdap.namespaces.client_documents import ClientDocument
 from localcdap.namespaces.model import SYSTEM
-from localcdap.runs.profiles import NATIVE
+from localcdap.runs.startup.profiles import NATIVE
 from localcdap.server.rest.answers import DONE, Answer, RestError, send_json
 from localcdap.server.rest.request import RestRequest
 from localcdap.server.rest.router import RouteTable

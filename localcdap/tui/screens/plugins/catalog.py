@@ -14,7 +14,7 @@ from localcdap.artifacts.model import (
     PluginSummary,
 )
 from localcdap.host.cdap import Cdap
-from localcdap.runs.profiles import ProfileSummary
+from localcdap.runs.startup.profiles import ProfileSummary
 from localcdap.text import plural
 from localcdap.tui.lists.filtered_list import ListEntry
 

@@ -21,10 +21,10 @@ from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.datasets import DatasetPlanner
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.runs.arguments import GIVEN
-from localcdap.runs.capabilities import require_capabilities
-from localcdap.runs.deployed import explain_lost_artifacts, pin_plugins
 from localcdap.runs.model import Run, RunRequest
-from localcdap.runs.new_run import (
+from localcdap.runs.startup.capabilities import require_capabilities
+from localcdap.runs.startup.deployed import explain_lost_artifacts, pin_plugins
+from localcdap.runs.startup.new_run import (
     build_request,
     build_run,
     create_error_for_caller,
@@ -35,7 +35,7 @@ from localcdap.runs.new_run import (
     record_run,
     refuse_stand_ins,
 )
-from localcdap.runs.provisioners import Provisioners
+from localcdap.runs.startup.provisioners import Provisioners
 from localcdap.store.store import Store
 
 Origins = Callable[[str, str | None], Mapping[str, str]]

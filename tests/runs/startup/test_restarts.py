@@ -11,7 +11,7 @@ import pytest
 from localcdap.engine.messages.orders import WorkOrder, write_order
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run
-from localcdap.runs.processes import RunProcess, is_alive
+from localcdap.runs.startup.processes import RunProcess, is_alive
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema
 from tests.runs.stored_runs import write_run

@@ -18,7 +18,7 @@ from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.leases import hold_lease
 from localcdap.engine.local.server import EngineServer
 from localcdap.engine.messages.orders import WorkOrder
-from localcdap.runs.profiles import NATIVE_REQUIRES, Profiles, RemoteProfile
+from localcdap.runs.startup.profiles import NATIVE_REQUIRES, Profiles, RemoteProfile
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run
-from localcdap.runs.processes import RunProcess, is_alive
-from localcdap.runs.provisioners import Provisioner, Provisioners
+from localcdap.runs.startup.processes import RunProcess, is_alive
+from localcdap.runs.startup.provisioners import Provisioner, Provisioners
 from localcdap.runs.watcher import WatchedRun
 
 

@@ -14,12 +14,12 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs import queued_orders
 from localcdap.runs.documents import RunDocuments
 from localcdap.runs.effects import RunEffects
-from localcdap.runs.launcher import RunLauncher
 from localcdap.runs.model import Run, RunRequest
-from localcdap.runs.preparation import PreparedRun, RunPreparer
-from localcdap.runs.processes import RunProcess, end_process, has_order
-from localcdap.runs.queue import RunQueue
 from localcdap.runs.records import ActiveRun, ProcessIdentity, RunRecords
+from localcdap.runs.startup.launcher import RunLauncher
+from localcdap.runs.startup.preparation import PreparedRun, RunPreparer
+from localcdap.runs.startup.processes import RunProcess, end_process, has_order
+from localcdap.runs.startup.queue import RunQueue
 from localcdap.runs.watcher import WatchedRun
 from localcdap.store.store import Store
 

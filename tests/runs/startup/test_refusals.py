@@ -20,14 +20,14 @@ from localcdap.home import Home
 from localcdap.host import open_in_process
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.runs.capabilities import (
+from localcdap.runs.debug.model import DebugRequest, GivenRecords
+from localcdap.runs.model import RunRequest
+from localcdap.runs.preview.model import PreviewRequest
+from localcdap.runs.startup.capabilities import (
     PREVIEW_REQUIRES,
     find_incapable_plugins,
     require_capabilities,
 )
-from localcdap.runs.debug.model import DebugRequest, GivenRecords
-from localcdap.runs.model import RunRequest
-from localcdap.runs.preview.model import PreviewRequest
 from tests.e2e.pipelines import json_sink, pipeline, stage
 from tests.e2e.program import Program
 

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from localcdap.engine.exit_codes import EXIT_FILE
-from localcdap.runs.processes import remove_process
 from localcdap.runs.records import ProcessIdentity
+from localcdap.runs.startup.processes import remove_process
 
 
 def test_an_exit_code_that_comes_during_the_removal_leaves_no_folder(

@@ -17,12 +17,12 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.runs import queued_orders
-from localcdap.runs.capacity import fit_runs
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import Run, RunRequest
-from localcdap.runs.processes import RunProcess, is_alive
-from localcdap.runs.queue import RunQueue
 from localcdap.runs.records import ProcessIdentity
+from localcdap.runs.startup.capacity import fit_runs
+from localcdap.runs.startup.processes import RunProcess, is_alive
+from localcdap.runs.startup.queue import RunQueue
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, stage
 from tests.e2e.program import wait_until

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import NotFoundError
-from localcdap.runs.profiles import PROFILE_ARGUMENT, Profiles, RemoteProfile
+from localcdap.runs.startup.profiles import PROFILE_ARGUMENT, Profiles, RemoteProfile
 
 CLUSTER = RemoteProfile("sc://a:1/;token=hidden", ["pii", "mode_cloud"])
 

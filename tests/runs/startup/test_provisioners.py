@@ -8,8 +8,8 @@ import pytest
 
 from localcdap.api.errors import EngineError
 from localcdap.engine.local.server import EngineStatus
-from localcdap.runs.profiles import Profiles
-from localcdap.runs.provisioners import Provisioners
+from localcdap.runs.startup.profiles import Profiles
+from localcdap.runs.startup.provisioners import Provisioners
 
 
 class Engine:
