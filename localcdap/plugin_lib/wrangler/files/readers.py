@@ -340,14 +340,18 @@ class _DelimitedRecords:
         if reason == "unexpected end of data":
             return UnreadableRow(self._describe_open_quote(first), self.text)
         if "field limit" in reason:
-            reason = f"a value has more than {_LARGEST_VALUE:,} characters; is a quote not closed?"
-            return UnreadableRow(f"Line {first}: {reason}", self.text)
+            line, value = self._find_open_quote()
+            reason = f"has more than {_LARGEST_VALUE:,} characters; is a quote not closed?"
+            return UnreadableRow(f"Line {first + line}: value {value} {reason}", self.text)
         try:
             found = self._format.parse_texts("".join(self._lines))
         except commons_csv.CsvError:
             found = []
         if len(found) == 1:
             return found[0]
+        if self.line > first:
+            message = f"Lines {first} to {self.line}: {reason}; is a quote not closed?"
+            return UnreadableRow(message, self.text)
         return UnreadableRow(f"Line {first}: {reason}.", self.text)
 
     def _describe_open_quote(self, first: int) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from textual import work
 from textual.binding import Binding, BindingType
+from textual.events import Paste
 
 from localcdap.api.connector import BrowseRequest, SampleType
 from localcdap.api.errors import LocalcdapError
 from localcdap.connectors.all_records import SKIP_LINES
+from localcdap.text import plural
 from localcdap.tui.routes import NavigationTarget, PrepTarget
 from localcdap.tui.screens.prep.connection_browser import ConnectionBrowser, ConnectionPlace
 from localcdap.tui.screens.prep.panel import NO_DATA
@@ -102,6 +105,41 @@ class SourceKeys(RecipeScreen):
         if source is not None and source.connection:
             typed = f"{source.connection}:{source.place.rpartition('/')[0]}/"
         await self._browse(typed)
+
+    def on_paste(self, event: Paste) -> None:
+        """Open what is pasted while no text is edited, such as cells of a sheet."""
+        if "\n" in event.text.strip():
+            event.stop()
+            self._open_pasted(event.text)
+
+    @work(group="prep-dialog", exclusive=True)
+    async def _open_pasted(self, text: str) -> None:
+        """Keep a text as a connection, and open it."""
+        if "${" in text:
+            self.studio.explain_no_effect(
+                "the text has '${', as macros do; save it in a file", "paste"
+            )
+            return
+        namespace = self.studio.namespace
+        found = await self.call_and_wait(lambda cdap: cdap.connections.list_connections(namespace))
+        taken = {each.name for each in found}
+        free = next(name for n in itertools.count(1) if (name := f"pasted-{n}") not in taken)
+        name = await self.studio.ask(
+            "The name of the pasted text",
+            free,
+            detail=f"{plural(len(text.splitlines()), 'line')} are kept as a connection of this name.",
+            check=lambda typed: f"'{typed}' exists already" if typed.strip() in taken else None,
+        )
+        if not name or not name.strip():
+            return
+        plugin = {"name": "Paste", "properties": {"text": text}}
+        document = {"name": name.strip(), "plugin": plugin}
+        try:
+            await self.call_and_wait(lambda cdap: cdap.connections.load(namespace, document))
+        except LocalcdapError as error:
+            self.studio.report_error(error)
+            return
+        self.open_source(PrepSource(connection=name.strip(), place="/text"))
 
     @work(group="prep-dialog", exclusive=True)
     async def _open_place(self, connection: str, path: str) -> None:

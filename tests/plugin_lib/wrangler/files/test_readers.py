@@ -134,7 +134,7 @@ def test_huge_values_are_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(readers, "_LARGEST_VALUE", 100)
     found = read(tmp_path / "a.csv", f"a,b\n1,{'x' * 200}\n3,4\n")
     assert found == [
-        "Line 2: a value has more than 100 characters; is a quote not closed?",
+        "Line 2: value 2 has more than 100 characters; is a quote not closed?",
         {"a": "3", "b": "4"},
     ]
     long = read(tmp_path / "a.txt", f"one\n{'x' * 250}\n\ntwo")
