@@ -231,6 +231,6 @@ def test_a_recipe_is_applied_to_data_of_a_connection(shell: Shell) -> None:
     shell.input.write_text(f"Customers;;\n\n{CONTENT}")
     shell.recipe.write_text("keep :City\n")
     code, output, errors = shell.apply(str(shell.recipe), "files:/in.csv")
-    assert (code, output) == (0, "City\nKöln\n\nBonn\n")
+    assert (code, output) == (0, 'City\nKöln\n""\nBonn\n')
     assert "csv with ';', without the first 2 lines, names in line 3" in errors
     assert shell.apply(str(shell.recipe), "files:/in.csv", "--skip-lines", "0")[0] == 2

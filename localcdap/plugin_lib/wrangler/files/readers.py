@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import codecs
 import csv
 import datetime
@@ -375,8 +376,8 @@ class _DelimitedRecords:
         place, value = 0, 1
         while found := closed.match(text, place):
             place, value = found.end(), value + 1
-        ends = itertools.accumulate(map(len, self._lines))
-        return next(number for number, end in enumerate(ends) if place < end), value
+        ends = list(itertools.accumulate(map(len, self._lines)))
+        return bisect.bisect_right(ends[:-1], place), value
 
 
 class _FallbackDecoder:
