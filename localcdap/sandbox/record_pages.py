@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.connector import PageRequest, PositionedRecords, RecordPage
 from localcdap.api.errors import BadRequestError
-from localcdap.api.schema import Schema, Type
+from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 
 if TYPE_CHECKING:
@@ -126,10 +126,11 @@ def _encode(records: list[Record], stream: PositionedRecords) -> pa.Table:
 
 def _fit(records: Sequence[Record], schema: Schema) -> Iterator[Record]:
     """Give the values of each column the type that was found for all of them."""
+    converters: dict[Schema, Callable[[Any], Any]] = {Schema.STRING: _to_text, Schema.DOUBLE: float}
     convert = {
-        each.name: {Type.STRING: _to_text, Type.DOUBLE: float}[each.schema.non_nullable.type]
+        each.name: converters[each.schema.non_nullable]
         for each in schema
-        if each.schema.non_nullable in (Schema.STRING, Schema.DOUBLE)
+        if each.schema.non_nullable in converters
     }
     for record in records:
         yield {

@@ -359,7 +359,7 @@ class _DelimitedRecords:
         """Say where the quote opens that the text does not close, and how much that takes along."""
         line, value = self._find_open_quote()
         lost = len(self._lines) - line - 1
-        taken = f", so that the {plural(lost, 'line')} after it are no rows" if lost > 1 else ""
+        taken = f", so that the {plural(lost, 'line')} after it cannot be read" if lost > 1 else ""
         return (
             f"Line {first + line}: the quote at the beginning of value {value} is not closed{taken}. "
             "Close it or remove it."

@@ -123,7 +123,7 @@ class SourceKeys(RecipeScreen):
         namespace = self.studio.namespace
         found = await self.call_and_wait(lambda cdap: cdap.connections.list_connections(namespace))
         taken = {each.name for each in found}
-        free = next(name for n in itertools.count(1) if (name := f"pasted-{n}") not in taken)
+        free = next(each for n in itertools.count(1) if (each := f"pasted-{n}") not in taken)
         name = await self.studio.ask(
             "The name of the pasted text",
             free,

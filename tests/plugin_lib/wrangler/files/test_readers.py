@@ -78,7 +78,7 @@ def test_a_wrong_line_is_one_unreadable_row(tmp_path: Path, line: str, message: 
 def test_a_quote_without_end_is_found(tmp_path: Path) -> None:
     found = read(tmp_path / "a.csv", 'a,b\n1,2\n3,"x\n4,5\n6,7\n')
     message = "Line 3: the quote at the beginning of value 2 is not closed"
-    lost = ", so that the 2 lines after it are no rows. Close it or remove it."
+    lost = ", so that the 2 lines after it cannot be read. Close it or remove it."
     assert found == [{"a": "1", "b": "2"}, message + lost]
     # The record begins in a line before: its first value has two lines.
     found = read(tmp_path / "a.csv", 'a,b,c\n"x\n""y""",2"3,"4\n')
@@ -99,7 +99,7 @@ def test_a_quote_without_end_is_found(tmp_path: Path) -> None:
         ('"Report,\n2026",,\na,b,c\n1,2,3\n', 2),  # as a sheet writes it
         ("\na,b\n1,2\n", 1),
         ("a,b\n1,2,3\n4,5,6\n", 0),  # a short line of names
-        ("1,,\n2,,\n3,4,5\n", 0),  # few values are no title
+        ("1,,\n2,,\n3,4,5\n", 0),  # rows with few values
         ("x,,\ny,1,2\n", 0),
         ("a\nb\nc\n", 0),
     ],
