@@ -185,6 +185,47 @@ class RecordStream(msgspec.Struct):
     """Whether these are the wanted records already: the system has sampled by itself."""
 
 
+class PageRequest(msgspec.Struct, frozen=True, rename="camel"):
+    """Which part of all records to read."""
+
+    path: str | None = None
+    properties: dict[str, str] = {}
+    """As those of a sample: how to read."""
+    after: int | str | None = None
+    """The position of the last record that was read; None to begin with the first one."""
+    limit: int = MOST_RECORDS
+    """The most records that localcdap takes."""
+
+
+class PositionedRecords(msgspec.Struct):
+    """Records with their positions, always in the same order. The caller reads as many as it has time for."""
+
+    records: Iterable[tuple[int | str, Record]]
+    """Each with the position that a later request names to go on after it: a key, or its number from 1."""
+    schema: Schema | None = None
+    """None when only the records say it, see ``find_schema``."""
+    total: int | None = None
+    """The number of all records. It is asked for with the first ones only."""
+    version: str = ""
+    """Changes with the data. A copy fails when two of its parts have different ones."""
+    find_schema: Callable[[Sequence[Record]], Schema | None] | None = None
+    """Returns the schema of records that were read, where only they say it."""
+
+
+class RecordPage(msgspec.Struct):
+    """The next of all records at a path."""
+
+    arrow: bytes
+    """An Arrow stream; empty when there are no more, and nothing says the columns."""
+    rows: int
+    after: int | str | None
+    """The position of the last one; None without records."""
+    is_last: bool
+    total: int | None = None
+    """The number of all records, as far as it is known."""
+    version: str = ""
+
+
 class DatabaseTable(msgspec.Struct, frozen=True):
     """A table or view of a database file."""
 
@@ -203,6 +244,13 @@ class FileDatabase(Protocol):
 
     def read(self, schema: str, table: str, request: SampleRequest) -> RecordStream:
         """Return the records of a table; the first, random or stratified ones as the request asks.
+
+        :raises NotFoundError: when there is no such table.
+        """
+        ...
+
+    def read_page(self, schema: str, table: str, request: PageRequest) -> PositionedRecords:
+        """Return the records of a table after a position, in the order of the table.
 
         :raises NotFoundError: when there is no such table.
         """
@@ -294,6 +342,17 @@ class Connector(Plugin):
         :raises BadRequestError: when it has no records, as a folder has none.
         """
         raise NotImplementedError
+
+    def read_page(
+        self, context: ConnectorContext, request: PageRequest
+    ) -> PositionedRecords | None:
+        """Return all records at a path after a position, lazily. None, the default, says that this system
+        gives its records in no order that calls can rely on; a sample is all that can be read then, unless
+        :meth:`specify` names a source.
+
+        :raises NotFoundError: when there is nothing at the path.
+        """
+        return None
 
     def specify(self, context: ConnectorContext, request: SpecificationRequest) -> ConnectorSpec:
         """Return the plugins that read the path in a pipeline, with ``connection`` as ``${conn(name)}``

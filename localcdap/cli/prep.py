@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.errors import BadRequestError
 from localcdap.cli.options import Instance, arguments_option, instance_options, parse_pairs
 from localcdap.cli.output import echo, is_terminal, print_json, secho
+from localcdap.cli.prep_input import CLEAR, copy_rows, find_file, find_place
 from localcdap.cli.records import print_results
-from localcdap.connectors.entities import find_connection
 from localcdap.decoders import convert
 from localcdap.expectations.reader import parse_rules, to_json
 from localcdap.expectations.results import RuleResult
@@ -27,13 +27,11 @@ from localcdap.expectations.rules import KEY, Expectation
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.recipe_files import apply_recipe, export_recipe
 from localcdap.runs.recipe_rows import run_recipe_rows
-from localcdap.text import format_available, plural
+from localcdap.text import plural
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-_CLEAR: Final = "\r\x1b[K"
-"""Moves the cursor to the beginning of the line, and clears it."""
 _BINARY: Final = ("parquet", "excel")
 _SPARK_ABOVE: Final = "1GB"
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?b?)", re.IGNORECASE)
@@ -94,7 +92,7 @@ def open_data(instance: Instance, data: str) -> int:
 
     path = Path(data)
     if not path.exists() and ":" in data:
-        connection, place = _find_connection(instance, data)
+        connection, place = find_place(instance, data)
         return open_target(instance, PrepTarget(path=place, connection=connection))
     if not path.exists() and ("/" in data or path.suffix):
         raise click.UsageError(f"There is no file at '{data}'.")
@@ -102,25 +100,6 @@ def open_data(instance: Instance, data: str) -> int:
         raise click.UsageError(f"'{data}' is a folder; name one file.")
     target = PrepTarget(path=str(path.absolute())) if path.exists() else PrepTarget(table=data)
     return open_target(instance, target)
-
-
-def _find_connection(instance: Instance, data: str) -> tuple[str, str]:
-    """Return the connection that a text begins with, as in ``files:/2026``, and the path after it.
-
-    :raises NotFoundError: when there is no such connection.
-    """
-    with instance.connect() as cdap:
-        names = [each.name for each in cdap.connections.list_connections(instance.namespace)]
-    name = find_connection(data, names)
-    if name is None:
-        wanted = data.partition(":")[0]
-        raise NotFoundError(
-            f"There is no file at '{data}', and no connection '{wanted}'.",
-            f"The connections are: {format_available(wanted, names)}."
-            if names
-            else "Create one: localcdap connections put NAME --type TYPE -p K=V",
-        )
-    return name, data[len(name) + 1 :]
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -137,6 +116,13 @@ def _input_options(function: _Command) -> _Command:
             "or blob (all of it in one row). Default: what its name, its beginning and the recipe suggest.",
         ),
         click.option(
+            "--skip-lines",
+            type=click.IntRange(0),
+            metavar="N",
+            help="Leave out the first N lines of INPUT, or rows of its sheet, such as a title above the "
+            "names. Default: those with at most half as many values as the others.",
+        ),
+        click.option(
             "--delimiter", metavar="CHARACTER", help="What separates the values of a line."
         ),
         click.option(
@@ -150,9 +136,9 @@ def _input_options(function: _Command) -> _Command:
     return function
 
 
-@command.command("apply", short_help="Apply a recipe to a file.")
+@command.command("apply", short_help="Apply a recipe to a file, a table or data of a connection.")
 @click.argument("recipe")
-@click.argument("input_", metavar="INPUT")
+@click.argument("input_", metavar="FILE|TABLE|CONNECTION:PATH")
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the result into FILE instead of printing it."
 )
@@ -210,9 +196,11 @@ def apply(
     arguments: tuple[str, ...],
     **how: Any,
 ) -> None:
-    """Apply RECIPE to the file INPUT: row by row, or on Spark if INPUT is large. The result is the same.
+    """Apply RECIPE to INPUT: row by row, or on Spark if INPUT is large. The result is the same.
 
-    RECIPE is a file of directives, or a pipeline file with a Wrangler stage. '-' as INPUT reads stdin.
+    RECIPE is a file of directives, or a pipeline file with a Wrangler stage. INPUT is a file, '-' for stdin,
+    a table of the namespace, or data of a connection, such as sales:/main/orders. The rows of a table and of
+    a connection are copied first.
 
     A file of values becomes rows with its columns: texts if it is text, names without blanks and punctuation.
     If the first directive reads the column 'body', it gets lines as it does from a source of text.
@@ -231,14 +219,13 @@ def apply(
     with contextlib.ExitStack() as undo:
         folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="localcdap-")))
         result = Path(output).absolute() if output else folder / "output"
-        path = _find_input(input_, folder)
+        given = parse_pairs(arguments, "-a")
+        how = {"format": input_format, **how}
+        file = find_file(input_, how, folder) or copy_rows(instance, input_, how, given, folder)
+        path = Path(file["path"])
         is_large = path.is_file() and path.stat().st_size > size
         task = {
-            "input": {
-                "path": str(path),
-                "format": input_format,
-                **how,
-            },
+            "input": file,
             "output": str(result),
             "output_format": format,
             "errors": None if errors is None else str(Path(errors).absolute()),
@@ -248,7 +235,6 @@ def apply(
         if spark or (spark is None and is_large):
             (folder / "spark").mkdir()
             task |= {"spark_folder": str(folder / "spark"), "needs_spark": bool(spark)}
-        given = parse_pairs(arguments, "-a")
         progress = _run(instance, Path(recipe), text, task, given)
         if output is None and not instance.json:
             _copy_to_stdout(result)
@@ -401,15 +387,6 @@ def _find_stage(
     )
 
 
-def _find_input(name: str, folder: Path) -> Path:
-    if name != "-":
-        return Path(name).absolute()
-    path = folder / "input"
-    with path.open("wb") as stream:
-        shutil.copyfileobj(sys.stdin.buffer, stream)
-    return path
-
-
 @contextlib.contextmanager
 def _show_progress() -> Iterator[Any]:
     """Show the progress in one line of stderr while the recipe runs, if that is a terminal."""
@@ -421,13 +398,13 @@ def _show_progress() -> Iterator[Any]:
         share = progress["share"]
         part = "" if share is None else f"{share:.0%}, "
         phase = f"{progress['phase']} " if progress["phase"] else ""
-        sys.stderr.write(f"{_CLEAR}  {phase}{part}{plural(progress['rows_in'], 'row')} read")
+        sys.stderr.write(f"{CLEAR}  {phase}{part}{plural(progress['rows_in'], 'row')} read")
         sys.stderr.flush()
 
     try:
         yield show
     finally:
-        sys.stderr.write(_CLEAR)
+        sys.stderr.write(CLEAR)
 
 
 def _copy_to_stdout(path: Path) -> None:

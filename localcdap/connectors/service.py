@@ -19,6 +19,8 @@ from localcdap.api.connector import (
     BrowseDetail,
     BrowseRequest,
     ConnectorFailure,
+    PageRequest,
+    RecordPage,
     SampleRequest,
     SampleType,
     SpecificationRequest,
@@ -47,6 +49,8 @@ _MOST_QUESTIONS: Final = 20
 """How often a connector may ask for rows of the instance in one call."""
 _SHARE_OF_LIMIT: Final = 0.6
 """Of the time of a call, that a sample may read."""
+_PAGE_S: Final = 1.0
+"""How long a page of records may read: until a caller that stops has an effect, and the progress moves."""
 _SIFTED: Final = (SampleType.MATCHING, SampleType.FAILING)
 
 
@@ -160,6 +164,16 @@ class ConnectorService:
         return ConnectionSample(found.sampled, detail)
 
     @requires(of_namespace(), Permission.READ)
+    def read_page(self, namespace: str, name: str, request: PageRequest) -> RecordPage | None:
+        """Return the next of all records at a path; None when the connector gives only samples.
+
+        :raises NotFoundError: as for :meth:`browse`.
+        :raises BadRequestError: as for :meth:`browse`.
+        :raises PluginError: as for :meth:`browse`.
+        """
+        return self._open(namespace, name).make(ConnectorAction.PAGE, page=request).page
+
+    @requires(of_namespace(), Permission.READ)
     def specify(self, namespace: str, name: str, request: SpecificationRequest) -> ConnectorDetail:
         """Return the stages that read what is at a path of a connection.
 
@@ -221,7 +235,9 @@ class _Call:
             self._name,
             locations,
             sift=self._find_sift(sample),
-            seconds=_limit_seconds(sample, service._limit_s),
+            seconds=_PAGE_S
+            if action is ConnectorAction.PAGE
+            else _limit_seconds(sample, service._limit_s),
             **requests,
         )
         given: list[GivenRows] = []
@@ -282,7 +298,7 @@ def _limit_seconds(request: SampleRequest | None, limit_s: float) -> float:
 
 def _may_tell(answer: ConnectorAnswer) -> bool:
     """Return whether an answer has messages of the connector; records are never changed."""
-    return answer.sampled is None and answer.schema is None
+    return answer.sampled is None and answer.page is None and answer.schema is None
 
 
 def _read_selector(artifact: Any) -> ArtifactSelector:

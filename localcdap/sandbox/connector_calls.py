@@ -22,6 +22,9 @@ from localcdap.api.connector import (
     ConnectorFailure,
     ConnectorSpec,
     FileDatabase,
+    PageRequest,
+    PositionedRecords,
+    RecordPage,
     RecordSample,
     RecordStream,
     RelatedPlugin,
@@ -45,6 +48,7 @@ from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.tracebacks import to_plugin_error
 from localcdap.sandbox.plugin_calls import emit_errors, read_arrow_table
+from localcdap.sandbox.record_pages import take_page
 from localcdap.sandbox.record_samples import take_sample
 
 _T = TypeVar("_T")
@@ -57,6 +61,7 @@ class ConnectorAction(enum.Enum):
     TEST = "test"
     BROWSE = "browse"
     SAMPLE = "sample"
+    PAGE = "page"
     SPECIFY = "specify"
 
 
@@ -97,12 +102,13 @@ class ConnectorRequest(msgspec.Struct):
     locations: Locations
     browse: BrowseRequest = BrowseRequest()
     sample: SampleRequest = SampleRequest()
+    page: PageRequest = PageRequest()
     specification: SpecificationRequest = SpecificationRequest()
     given: list[GivenRows] = []
     sift: PluginRef | None = None
     """The transform that selects matching and failing records."""
     seconds: float = 5.0
-    """How long a sample may read."""
+    """How long a sample or a page may read."""
 
 
 class ConnectorAnswer(msgspec.Struct):
@@ -112,6 +118,7 @@ class ConnectorAnswer(msgspec.Struct):
     failures: list[ConnectorFailure] = []
     browsed: BrowseDetail | None = None
     sampled: RecordSample | None = None
+    page: RecordPage | None = None
     related: list[RelatedPlugin] = []
     schema: Schema | None = None
     sample_types: list[str] = []
@@ -217,6 +224,16 @@ def _sample(connector: Connector, context: _Context, request: ConnectorRequest) 
     return ConnectorAnswer(sampled=sampled, sample_types=list(connector.sample_types))
 
 
+def _read_page(
+    connector: Connector, context: _Context, request: ConnectorRequest
+) -> ConnectorAnswer:
+    stream = connector.read_page(context, request.page)
+    if stream is None:
+        return ConnectorAnswer()
+    _check_answer(stream, PositionedRecords, context)
+    return ConnectorAnswer(page=take_page(stream, request.page, request.seconds))
+
+
 def _specify(connector: Connector, context: _Context, request: ConnectorRequest) -> ConnectorAnswer:
     wanted = request.specification
     found = _check_answer(connector.specify(context, wanted), ConnectorSpec, context)
@@ -235,6 +252,7 @@ _ACTIONS: Final = {
     ConnectorAction.TEST: _test,
     ConnectorAction.BROWSE: _browse,
     ConnectorAction.SAMPLE: _sample,
+    ConnectorAction.PAGE: _read_page,
     ConnectorAction.SPECIFY: _specify,
 }
 

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.arrow import RecordCodec, from_arrow_schema
-from localcdap.api.connector import DatabaseTable, RecordStream, SampleRequest
+from localcdap.api.connector import (
+    DatabaseTable,
+    PageRequest,
+    PositionedRecords,
+    RecordStream,
+    SampleRequest,
+)
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.stage import Record
 from localcdap.store.columns import quote_identifier
@@ -70,21 +76,8 @@ class OpenedDatabase:
 
     def read(self, schema: str, table: str, request: SampleRequest) -> RecordStream:
         """See :meth:`localcdap.api.connector.FileDatabase.read`."""
-        known = {(each.schema, each.name) for each in self.list_tables()}
-        if (schema, table) not in known:
-            names = sorted(f"{a}.{b}" for a, b in known)
-            shown = format_available(table, names)
-            raise NotFoundError(
-                f"There is no table '{schema}.{table}' in the file; available: {shown}."
-            )
-        name = quote_identifier(schema, table)
-        query = build_sample_query(name, request)
-        try:
-            reader = self._connection.execute(query.sql, query.parameters).to_arrow_reader(
-                _BATCH_ROWS
-            )
-        except self._error as error:
-            raise self._make_error(table, error) from None
+        query = build_sample_query(self._find_table(schema, table), request)
+        reader = self._execute(query.sql, query.parameters, table)
         found = from_arrow_schema(reader.schema)
         return RecordStream(
             self._decode(reader, RecordCodec(found), table),
@@ -92,6 +85,36 @@ class OpenedDatabase:
             self._count(schema, table),
             is_sampled=query.is_sampled,
         )
+
+    def read_page(self, schema: str, table: str, request: PageRequest) -> PositionedRecords:
+        """See :meth:`localcdap.api.connector.FileDatabase.read_page`."""
+        after = int(request.after or 0)
+        query = f"SELECT * FROM {self._find_table(schema, table)} LIMIT ? OFFSET ?"  # noqa: S608 - quoted
+        reader = self._execute(query, [request.limit, after], table)
+        found = from_arrow_schema(reader.schema)
+        total = self._count(schema, table) if request.after is None else None
+        records = self._decode(reader, RecordCodec(found), table)
+        return PositionedRecords(enumerate(records, after + 1), found, total)
+
+    def _find_table(self, schema: str, table: str) -> str:
+        """Return the quoted name of a table.
+
+        :raises NotFoundError: when there is none.
+        """
+        known = {(owner, name) for owner, name, _ in self._connection.execute(_LIST).fetchall()}
+        if (schema, table) not in known:
+            names = sorted(f"{a}.{b}" for a, b in known)
+            shown = format_available(table, names)
+            raise NotFoundError(
+                f"There is no table '{schema}.{table}' in the file; available: {shown}."
+            )
+        return quote_identifier(schema, table)
+
+    def _execute(self, query: str, parameters: list[Any], table: str) -> Any:
+        try:
+            return self._connection.execute(query, parameters).to_arrow_reader(_BATCH_ROWS)
+        except self._error as error:
+            raise self._make_error(table, error) from None
 
     def _decode(self, reader: Any, codec: RecordCodec, table: str) -> Iterator[Record]:
         try:

@@ -8,15 +8,18 @@ from typing import Any, Final
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.connector import (
+    MOST_RECORDS,
     BrowseDetail,
     BrowseRequest,
     Connector,
     ConnectorSpec,
+    PageRequest,
+    RecordPage,
     RecordSample,
     SampleRequest,
     SpecificationRequest,
 )
-from localcdap.api.errors import NotFoundError
+from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.locations import Locations
 from localcdap.api.record_json import encode_json_record
 from localcdap.sandbox.connector_calls import (
@@ -93,6 +96,20 @@ class ConnectorTester:
         answer = self._call(ConnectorAction.SAMPLE, sample=wanted)
         assert answer.sampled is not None
         return answer.sampled
+
+    def read_pages(self, path: str = "/", limit: int = MOST_RECORDS) -> list[RecordPage]:
+        """Return all records at a path in pages, as copies of them are made.
+
+        :param limit: the most records of a page.
+        """
+        pages: list[RecordPage] = []
+        while not pages or not pages[-1].is_last:
+            after = pages[-1].after if pages else None
+            page = self._call(ConnectorAction.PAGE, page=PageRequest(path, {}, after, limit)).page
+            if page is None:
+                raise BadRequestError(f"Connector '{self._plugin.name}' gives no pages of records.")
+            pages.append(page)
+        return pages
 
     def specify(self, path: str = "/", **request: Any) -> ConnectorSpec:
         """Return the stages that read a path.

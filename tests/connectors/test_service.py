@@ -11,17 +11,22 @@ from functools import partial
 from pathlib import Path
 
 import duckdb
+import msgspec
+import pyarrow.parquet as pq
 import pytest
 
 from localcdap.api.app.connections import ConnectionPlugin
 from localcdap.api.connector import (
     BrowseRequest,
+    PageRequest,
+    RecordPage,
     RecordSample,
     SampleRequest,
     SampleType,
     SpecificationRequest,
 )
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
+from localcdap.connectors.all_records import ConnectionData, RecordCopier
 from localcdap.engine.messages.host import StatementBatch
 from localcdap.testing import TemporaryInstance
 
@@ -247,3 +252,38 @@ def test_no_answer_has_a_secret(instance: TemporaryInstance) -> None:
     with pytest.raises(BadRequestError) as error:
         browse(instance, "secret")
     assert "hidden-place" not in error.value.full_message
+
+
+def test_all_records_are_copied_in_pages_until_the_data_change(
+    instance: TemporaryInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connectors = instance.cdap.connectors
+    shares: list[float | None] = []
+    stops: list[bool] = []
+    copier = RecordCopier(connectors, instance.cdap.runs, lambda: bool(stops), shares.append)
+    for name, path, column in (("duck", "/shop/orders", "id"), ("lite", "/t", "a")):
+        file = tmp_path / name / "rows.parquet"
+        file.parent.mkdir()
+        data = ConnectionData("default", name, path)
+        assert copier.find_file(data) == ""
+        assert copier.find_source(data) is None
+        copier.copy(data, None, {}, file)
+        assert pq.read_table(file).column(column).to_pylist() == list(range(ROWS))
+    assert shares == [1.0, 1.0]
+
+    read, number = connectors.read_page, 0
+
+    def read_page(namespace: str, name: str, request: PageRequest) -> RecordPage | None:
+        nonlocal number
+        number += 1
+        page = read(namespace, name, msgspec.structs.replace(request, limit=1000))
+        assert page is not None
+        return msgspec.structs.replace(page, version=str(number))
+
+    monkeypatch.setattr(type(connectors), "read_page", lambda _self, *given: read_page(*given))
+    with pytest.raises(BadRequestError, match="'/t' changed while it was read"):
+        copier.copy(data, None, {}, tmp_path / "rows.parquet")
+    stops.append(True)
+    (tmp_path / "stopped").mkdir()
+    copier.copy(data, None, {}, tmp_path / "stopped" / "rows.parquet")
+    assert not (tmp_path / "stopped" / "rows.parquet").exists()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -196,3 +198,39 @@ def test_a_recipe_looks_up_rows_of_a_table(shell: Shell) -> None:
     code, output, errors = shell.apply(str(shell.recipe), str(shell.input))
     assert (code, output) == (2, "")
     assert "there is no table 'nowhere'; available: towns" in errors
+
+    shell.recipe.write_text("uppercase :key\n")
+    code, output, errors = shell.apply(str(shell.recipe), "towns")
+    assert (code, output) == (0, "key,since\nBONN,11\nKÖLN,-38\n"), errors
+    code, output, errors = shell.apply(str(shell.recipe), "twons")
+    assert (code, output) == (1, "")
+    assert "no table 'twons' in the namespace 'default'" in errors
+    code, _, errors = shell.apply(str(shell.recipe), "towns", "--no-header")
+    assert code == 2
+    assert "Leave out header." in errors
+
+
+def test_a_recipe_is_applied_to_data_of_a_connection(shell: Shell) -> None:
+    path = shell.folder / "x.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE visits (n INT, city TEXT)")
+        database.executemany("INSERT INTO visits VALUES (?, 'oslo')", [(n,) for n in range(5000)])
+        database.commit()
+    home = ("--home", str(shell.folder / "home"))
+    given = ("--type", "SQLite", "-p", f"path={path}")
+    assert run(["connections", "put", "lite", *given, *home]) == 0
+    root = ("--type", "File", "-p", f"root={shell.folder}")
+    assert run(["connections", "put", "files", *root, *home]) == 0
+    shell.recipe.write_text("uppercase :city\n")
+    code, output, errors = shell.apply(str(shell.recipe), "lite:/visits")
+    expected = "".join(f"{n},OSLO\n" for n in range(5000))
+    assert code == 0, errors
+    assert output.endswith(f"n,city\n{expected}")
+    assert shell.apply(str(shell.recipe), "lite:/nothing")[0] == 1
+
+    shell.input.write_text(f"Customers;;\n\n{CONTENT}")
+    shell.recipe.write_text("keep :City\n")
+    code, output, errors = shell.apply(str(shell.recipe), "files:/in.csv")
+    assert (code, output) == (0, 'City\nKöln\n""\nBonn\n')
+    assert "csv with ';', without the first 2 lines, names in line 3" in errors
+    assert shell.apply(str(shell.recipe), "files:/in.csv", "--skip-lines", "0")[0] == 2

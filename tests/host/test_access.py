@@ -78,7 +78,7 @@ CHECKED = {
     "READ on namespace system": "metadata.list_set_aside",
     "READ on namespace {namespace}": (
         "connections.find connections.get connections.get_properties connectors.browse "
-        "connectors.sample connectors.specify messaging.fetch metadata.export "
+        "connectors.read_page connectors.sample connectors.specify messaging.fetch metadata.export "
         "openlineage.list_job_events openlineage.list_run_events preferences.find_origins "
         "preferences.list_levels preferences.resolve_for_pipeline runs.list_by_pipeline runs.list_page "
         "schedules.list_planned secure-keys.get sync.list_synchronized"

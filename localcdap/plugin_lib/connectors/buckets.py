@@ -19,6 +19,7 @@ from localcdap.api.connector import format_connection_macro
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.plugin_lib.connectors.file_records import (
     build_source_properties,
+    leaves_out_lines,
     make_reference_name,
     read_file,
 )
@@ -92,6 +93,8 @@ class Buckets:
 
         :param plugin: the name of the source.
         """
+        if leaves_out_lines(request.properties):
+            return ConnectorSpec([])
         written = f"{self._scheme}://{_normalize(request.path or '')}"
         properties = build_source_properties(written, request.properties)
         if self._context.connection:

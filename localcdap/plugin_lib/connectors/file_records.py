@@ -40,8 +40,9 @@ _ENCODINGS: Final = {
 def read_file(path: str, properties: Mapping[str, str]) -> RecordStream:
     """Return the records of a file.
 
-    :param properties: how to read it: ``format``, ``delimiter``, ``header``, ``encoding``, ``sheet``,
-        ``types`` and ``schema``; also by the names of CDAP's file sources. What is missing is detected.
+    :param properties: how to read it: ``format``, ``skipLines``, ``delimiter``, ``header``, ``encoding``,
+        ``sheet``, ``types`` and ``schema``; also by the names of CDAP's file sources. What is missing is
+        detected.
     :raises BadRequestError: when a property is wrong, or the file cannot be read.
     """
     given = _read_input(path, properties)
@@ -51,6 +52,9 @@ def read_file(path: str, properties: Mapping[str, str]) -> RecordStream:
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
     found = {"format": format.format, "encoding": _name_encoding(format.encoding)}
+    format = reader.format
+    if format.skip_lines:
+        found["skipLines"] = str(format.skip_lines)
     if format.format in ("csv", "tsv"):
         found |= {"delimiter": format.delimiter, "header": str(format.header).lower()}
     items: Iterable[Item] = reader
@@ -107,6 +111,9 @@ def _read_input(path: str, properties: Mapping[str, str]) -> FileInput:
     header = _find(properties, "header", "skipHeader", "copyHeader")
     if header is not None and header.lower() not in ("true", "false"):
         raise BadRequestError(f"Property 'header' must be true or false, not '{header}'.")
+    skipped = properties.get("skipLines") or None
+    if skipped is not None and not (skipped.isascii() and skipped.isdigit()):
+        raise BadRequestError(f"Property 'skipLines' must be a whole number, not '{skipped}'.")
     return FileInput(
         path,
         _INPUT_FORMATS.get(format, format) if format else None,
@@ -114,7 +121,13 @@ def _read_input(path: str, properties: Mapping[str, str]) -> FileInput:
         header.lower() == "true" if header is not None else None,
         _find(properties, "encoding", "fileEncoding"),
         properties.get("sheet") or None,
+        int(skipped) if skipped is not None else None,
     )
+
+
+def leaves_out_lines(how: Mapping[str, str]) -> bool:
+    """Return whether the first lines of a file are left out, which no source does."""
+    return (how.get("skipLines") or "0") != "0"
 
 
 def _find(properties: Mapping[str, str], *names: str) -> str | None:

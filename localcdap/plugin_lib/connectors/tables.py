@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from localcdap.api import BrowseEntity, BrowseProperty
 from localcdap.api.errors import NotFoundError
@@ -24,3 +25,15 @@ def make_missing_error(table: str, known: Iterable[str]) -> NotFoundError:
     """Return the error for a table that does not exist."""
     shown = format_available(table, sorted(known))
     return NotFoundError(f"There is no table '{table}'; available: {shown}.")
+
+
+def find_file_version(path: str) -> str:
+    """Return what changes when a database file is written, also by SQLite's log of writes beside it."""
+    found = []
+    for each in (Path(path), Path(f"{path}-wal")):
+        try:
+            status = each.stat()
+        except OSError:
+            continue
+        found.append(f"{status.st_ino} {status.st_size} {status.st_mtime_ns}")
+    return "; ".join(found)

@@ -272,7 +272,7 @@ def export_recipe(config: WranglerConfig, request: ProgramRequest, context: Meth
         if request.input is not None:
             format = detect_format(request.input, find_first_directive(recipe))
             with contextlib.closing(RowReader(request.input, format)) as reader:
-                schema = schema or reader.schema
+                schema, format = schema or reader.schema, reader.format
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
     if schema is None:

@@ -16,7 +16,9 @@ from localcdap.api.errors import BadRequestError
 from localcdap.java.charsets import find_encoding
 from localcdap.plugin_lib.files.readers.line_format import open_input
 from localcdap.plugin_lib.files.readers.lines import COMPRESSED
+from localcdap.plugin_lib.wrangler.files.titles import NUMBER, count_title_rows
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
+from localcdap.text import plural
 
 TEXT: Final = "text"
 DOCUMENT: Final = "document"
@@ -44,13 +46,14 @@ _HEAD: Final = 256 * 1024
 """Bytes at the beginning of a file that detection looks at."""
 _RECORDS: Final = 100
 """Records at the beginning of a file that detection looks at."""
-_NUMBER: Final = re.compile(r"\s*[+-]?[\d.,]*\d[\d.,%]*\s*")
 _WHOLE_FILES: Final = {
     "parse-as-excel": BLOB,
     "parse-as-avro-file": BLOB,
     "parse-as-hl7": DOCUMENT,
 }
 """The directives whose column has a whole file."""
+_WITH_LINES: Final = ("csv", "tsv", TEXT, "excel")
+"""The formats whose first lines, or rows, can be left out."""
 _FIRST_LINES: Final = {
     "parse-as-json": re.compile(rb"\s*[\[{].*[\]}]\s*"),
     "parse-as-xml": re.compile(rb"\s*<.*</.*>\s*"),
@@ -72,6 +75,8 @@ class FileInput(msgspec.Struct, frozen=True):
     encoding: str | None = None
     sheet: str | None = None
     """The name of a sheet; by default the first one is read."""
+    skip_lines: int | None = None
+    """How many lines, or rows of a sheet, at the beginning are left out, such as a title above the names."""
 
 
 class FileFormat(msgspec.Struct, frozen=True):
@@ -82,6 +87,7 @@ class FileFormat(msgspec.Struct, frozen=True):
     header: bool = True
     encoding: str = "utf-8"
     """The name of a codec of Python."""
+    skip_lines: int = 0
 
 
 def find_output_format(path: str, asked: str | None) -> str:
@@ -131,23 +137,37 @@ def detect_format(given: FileInput, first: tuple[str, bool] | None = None) -> Fi
             "Use a comma, a semicolon, a tab or another character.",
         )
     delimiter = delimiter or (_detect_delimiter(text) if format == "csv" else None) or ","
-    records = _split_records(text, delimiter)
+    is_delimited = format in ("csv", "tsv")
+    skipped = given.skip_lines or 0
+    if given.skip_lines is None and is_delimited:
+        skipped = _count_title_lines(text, delimiter, may_have_names=given.header is not False)
+    records = _split_records(_drop_lines(text, skipped), delimiter)
     header = given.header if given.header is not None else _has_header(format, records)
     if given.format is None and first is not None and first[1]:
         names = {name.strip().lower() for name in records[0]} if header and records else set()
-        if not (format in ("csv", "tsv") and BODY in names):
+        if not (is_delimited and BODY in names):
             format = _find_body_format(format, first[0], head)
-    return FileFormat(format, delimiter, header, encoding)
+            skipped = given.skip_lines or 0
+    if skipped and format not in _WITH_LINES:
+        raise BadRequestError(
+            f"The first lines of a file cannot be left out where it is read as {format}.",
+            f"Formats with lines or rows are: {', '.join(_WITH_LINES)}.",
+        )
+    return FileFormat(format, delimiter, header, encoding, skipped)
 
 
 def describe_format(format: FileFormat) -> str:
     """Return a format in words, such as ``csv with ';', names in the first line``."""
-    name = format.format
+    name, count = format.format, format.skip_lines
+    skipped = (
+        f", without the first {plural(count, 'line') if count > 1 else 'line'}" if count else ""
+    )
     if name not in ("csv", "tsv"):
-        return name
-    names = "names in the first line" if format.header else "no line of names"
+        return name + skipped
+    where = f"line {count + 1}" if count else "the first line"
+    names = f"names in {where}" if format.header else "no line of names"
     delimiter = "" if name == "tsv" else f" with '{format.delimiter}'"
-    return f"{name}{delimiter}, {names}"
+    return f"{name}{delimiter}{skipped}, {names}"
 
 
 def _read_head(path: str) -> bytes:
@@ -221,6 +241,31 @@ def _detect_delimiter(text: str) -> str | None:
     return best[2] if best else None
 
 
+def _count_title_lines(text: str, delimiter: str, *, may_have_names: bool) -> int:
+    """Return how many lines stand above the table."""
+    rows, starts = [], []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    line = 0
+    try:
+        for row in reader:
+            rows.append(row)
+            starts.append(line)
+            line = reader.line_num
+            if len(rows) > _RECORDS:
+                break
+    except csv.Error:  # the rows before it are enough
+        pass
+    count = count_title_rows(rows, may_have_names=may_have_names, is_padded=False)
+    return starts[count] if count else 0
+
+
+def _drop_lines(text: str, count: int) -> str:
+    lines = io.StringIO(text, newline="")
+    for _ in range(count):
+        lines.readline()
+    return lines.read()
+
+
 def _split_records(text: str, delimiter: str) -> list[list[str]]:
     """Return the first records, without blank ones and the last one, which may be cut."""
     is_cut = len(text) >= _HEAD // 4
@@ -241,4 +286,4 @@ def _has_header(format: str, records: list[list[str]]) -> bool:
     if format not in ("csv", "tsv") or not records:
         return True
     first = records[0]
-    return any(map(str.strip, first)) and not any(_NUMBER.fullmatch(each) for each in first)
+    return any(map(str.strip, first)) and not any(NUMBER.fullmatch(each) for each in first)

@@ -133,7 +133,7 @@ class FileJob:
         format = detect_format(task.input, find_first_directive(recipe))
         _check_names(task)
         self._reader = RowReader(task.input, format)
-        self.progress = FileProgress(format=describe_format(format))
+        self.progress = FileProgress(format=describe_format(self._reader.format))
         columns = to_columns(self._reader.schema, tables.find_shape)
         found = propagate(recipe.steps, columns)
         if found.errors:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import bisect
 import codecs
 import csv
 import datetime
 import io
+import itertools
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -34,6 +37,8 @@ from localcdap.plugin_lib.wrangler.files.formats import (
     FileFormat,
     FileInput,
 )
+from localcdap.plugin_lib.wrangler.files.titles import count_title_rows
+from localcdap.text import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,6 +50,8 @@ _LARGEST_VALUE: Final = 64 * 2**20
 make several copies."""
 _LARGEST_DOCUMENT: Final = 256 * 2**20
 """Bytes of a file that is read in one piece."""
+_LOOKED_AT: Final = 100
+"""Rows at the beginning of a sheet that may stand above the table."""
 _SHOWN: Final = 200
 """Characters of a line that a message shows."""
 
@@ -66,7 +73,8 @@ class RowReader:
     """
 
     def __init__(self, given: FileInput, format: FileFormat) -> None:
-        self.format: Final = format
+        self.format = format
+        """How the file is read; of a workbook, with the rows above the table as soon as it is open."""
         self._given = given
         self._stream: IO[bytes] | None = None
         self._decoder: _FallbackDecoder | None = None
@@ -122,10 +130,14 @@ class RowReader:
         self._decoder = _FallbackDecoder()
         is_default = self._given.encoding is None and encoding == "utf-8-sig"
         errors = self._decoder.register() if is_default else "replace"
-        return io.TextIOWrapper(self._stream, encoding=encoding, errors=errors, newline="")
+        text = io.TextIOWrapper(self._stream, encoding=encoding, errors=errors, newline="")
+        for _ in range(self.format.skip_lines):
+            text.readline()
+        return text
 
     def _read_lines(self) -> Iterator[Item]:
-        for number, line in enumerate(_limit_lines(self._open_text()), 1):
+        first = self.format.skip_lines + 1
+        for number, line in enumerate(_limit_lines(self._open_text()), first):
             if isinstance(line, UnreadableRow):
                 yield msgspec.structs.replace(line, message=f"Line {number}: {line.message}")
             else:
@@ -147,7 +159,8 @@ class RowReader:
 
     def _open_delimited(self) -> Iterator[Item]:
         csv.field_size_limit(_LARGEST_VALUE)
-        records = _DelimitedRecords(self._open_text(), self.format.delimiter)
+        format = self.format
+        records = _DelimitedRecords(self._open_text(), format.delimiter, format.skip_lines)
         first = next(records, None)
         if first is None:
             return iter(())
@@ -262,7 +275,13 @@ class RowReader:
 
     def _open_sheet(self) -> Iterator[Item]:
         _, cells = read_sheet_cells(self._given.path, self._given.sheet or 0)
-        rows = [row for row in cells if any(cell != "" for cell in row)]
+        count = self._given.skip_lines
+        if count is None:
+            texts = [[format_cell(cell) for cell in row] for row in cells[:_LOOKED_AT]]
+            may = self._given.header is not False
+            count = count_title_rows(texts, may_have_names=may, is_padded=True)
+        self.format = msgspec.structs.replace(self.format, skip_lines=count)
+        rows = [row for row in cells[count:] if any(cell != "" for cell in row)]
         width = max(map(len, rows), default=0)
         names = [get_column_letters(index) for index in range(width)]
         if self.format.header and rows:
@@ -277,9 +296,14 @@ class RowReader:
 
 
 class _DelimitedRecords:
-    """The records of delimited text, with the lines of the last one."""
+    """The records of delimited text, with the lines of the last one.
 
-    def __init__(self, text: io.TextIOWrapper, delimiter: str) -> None:
+    :param skipped: the lines before the text.
+    """
+
+    def __init__(self, text: io.TextIOWrapper, delimiter: str, skipped: int) -> None:
+        self._skipped = skipped
+        self._delimiter = delimiter
         self._lines: list[str] = []
         self._text = text
         self._reader = csv.reader(self._keep_lines(), delimiter=delimiter, strict=True)
@@ -288,7 +312,7 @@ class _DelimitedRecords:
     @property
     def line(self) -> int:
         """The number of the last line of the record, from 1."""
-        return self._reader.line_num
+        return self._skipped + self._reader.line_num
 
     @property
     def text(self) -> str:
@@ -315,18 +339,45 @@ class _DelimitedRecords:
         """Return a record with blanks after a quote, which Python does not read, or why it cannot be read."""
         first = self.line - len(self._lines) + 1
         if reason == "unexpected end of data":
-            message = f"Line {first}: the quote of a value is not closed."
-            return UnreadableRow(message, self.text)
+            return UnreadableRow(self._describe_open_quote(first), self.text)
         if "field limit" in reason:
-            reason = f"a value has more than {_LARGEST_VALUE:,} characters; is a quote not closed?"
-            return UnreadableRow(f"Line {first}: {reason}", self.text)
+            line, value = self._find_open_quote()
+            reason = f"has more than {_LARGEST_VALUE:,} characters; is a quote not closed?"
+            return UnreadableRow(f"Line {first + line}: value {value} {reason}", self.text)
         try:
             found = self._format.parse_texts("".join(self._lines))
         except commons_csv.CsvError:
             found = []
         if len(found) == 1:
             return found[0]
+        if self.line > first:
+            message = f"Lines {first} to {self.line}: {reason}; is a quote not closed?"
+            return UnreadableRow(message, self.text)
         return UnreadableRow(f"Line {first}: {reason}.", self.text)
+
+    def _describe_open_quote(self, first: int) -> str:
+        """Say where the quote opens that the text does not close, and how much that takes along."""
+        line, value = self._find_open_quote()
+        lost = len(self._lines) - line - 1
+        taken = f", so that the {plural(lost, 'line')} after it cannot be read" if lost > 1 else ""
+        return (
+            f"Line {first + line}: the quote at the beginning of value {value} is not closed{taken}. "
+            "Close it or remove it."
+        )
+
+    def _find_open_quote(self) -> tuple[int, int]:
+        """Return where the quote opens that is not closed: the line of the record, from 0, and the value in
+        the record, from 1.
+        """
+        delimiter = re.escape(self._delimiter)
+        plain = f'[^"{delimiter}\\r\\n][^{delimiter}\\r\\n]*+'
+        closed = re.compile(f'(?:"[^"]*+(?:""[^"]*+)*+"|{plain}|){delimiter}')
+        text = "".join(self._lines)
+        place, value = 0, 1
+        while found := closed.match(text, place):
+            place, value = found.end(), value + 1
+        ends = list(itertools.accumulate(map(len, self._lines)))
+        return bisect.bisect_right(ends[:-1], place), value
 
 
 class _FallbackDecoder:

@@ -30,6 +30,7 @@ from localcdap.plugin_lib.wrangler.scripts.recorded_frame import (
     without_session,
 )
 from localcdap.plugin_lib.wrangler.scripts.sql_text import NoSqlError, quote_name
+from localcdap.text import plural
 
 _INPUT: Final = "input"
 _SETTINGS: Final = {
@@ -294,6 +295,11 @@ def _write_reading(format: FileFormat | None) -> str:
         raise BadRequestError(
             f"A script of Spark does not read {name} as localcdap does.",
             f"Export SQL, or give a file of one of: {', '.join(_READABLE)}.",
+        )
+    if format is not None and format.skip_lines:
+        raise BadRequestError(
+            f"Spark does not leave out the first {plural(format.skip_lines, 'line')} of a file.",
+            "Export SQL, or apply the recipe to the file: localcdap prep apply.",
         )
     if format is None or name in ("parquet", "orc"):
         return f"    return spark.read.{name}(path)"

@@ -311,7 +311,7 @@ class Workspace:
         else:
             self._total = count
         reader.close()
-        self._format = format
+        self._format = reader.format
         return rows, to_columns(reader.schema) if reader.schema else Columns(open=True)
 
     def _show_failures(self, engine: WorkspaceEngine) -> list[FailureView]:

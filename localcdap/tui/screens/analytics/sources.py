@@ -156,6 +156,7 @@ def make_target(experiment: Experiment) -> ExperimentTarget:
             ("format", "csv"),
             ("delimiter", given.get("delimiter", ",")),
             ("header", given.get("skipHeader") == "true"),
+            ("skip_lines", 0),
         ]
     return ExperimentTarget(path=experiment.srcpath, directives=directives, options=tuple(options))
 

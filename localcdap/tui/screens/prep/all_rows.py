@@ -147,9 +147,9 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
         deliver(self, partial(self._show_copied, share))
 
     def _show_copied(self, share: float | None) -> None:
-        """Show how many of the records behind a connection a run has copied."""
+        """Show which share of the records behind a connection is copied."""
         self.query_one(ProgressBar).update(progress=share or 0.0)
-        self.query_one("#all-rows-counts", Static).update("A run copies the records …")
+        self.query_one("#all-rows-counts", Static).update("The records are copied …")
 
     def _show_progress(self, progress: dict[str, Any]) -> None:
         self.query_one(ProgressBar).update(progress=progress["share"])

@@ -65,6 +65,7 @@ class PrepFormat(msgspec.Struct):
     delimiter: str = ","
     header: bool = True
     encoding: str = "utf-8"
+    skip_lines: int = 0
 
 
 class PrepFacetBin(msgspec.Struct):

@@ -16,8 +16,9 @@ from localcdap.expectations.rules import KEY as EXPECTATIONS
 from localcdap.expectations.rules import Expectation
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.recipe_files import export_recipe
+from localcdap.text import plural
 from localcdap.tui.screens.prep.answers import PrepRecords, PrepView
-from localcdap.tui.screens.prep.source import PrepRequest, read_view
+from localcdap.tui.screens.prep.source import FILE_OPTIONS, PrepRequest, read_view
 
 _FORMATS: Final = {
     "json": "json",
@@ -226,6 +227,11 @@ def build_source(request: PrepRequest, before: PrepView) -> tuple[str, str, dict
         "schema": json.dumps(before.schema),
     }
     format = before.format
+    if format is not None and format.skip_lines:
+        raise BadRequestError(
+            f"No source of pipelines leaves out the first {plural(format.skip_lines, 'line')} of a file.",
+            "Apply the recipe to all rows, and make the pipeline of the file with the result.",
+        )
     if format is not None and format.format in ("csv", "tsv"):
         properties |= {
             "format": "delimited",
@@ -267,11 +273,12 @@ def read_program(cdap: Cdap, request: PrepRequest, language: str) -> str:
     """
     before, after = read_view(cdap, replace(request, step=0)), read_view(cdap, request)
     source = request.source
-    names = ("path", "format", "delimiter", "header", "encoding", "sheet")
     is_file = bool(source.path) and not source.connection
     asked = {
         "language": language,
-        "input": {name: getattr(source, name) for name in names} if is_file else None,
+        "input": {name: getattr(source, name) for name in ("path", *FILE_OPTIONS)}
+        if is_file
+        else None,
         "schema": before.schema,
         "result": after.schema,
     }

@@ -8,6 +8,7 @@ from typing import Final
 from rich.text import Text
 from textual.content import Content
 
+from localcdap.connectors.all_records import SKIP_LINES
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.records.profile import format_histogram
 from localcdap.tui.screens.details import MUTED
@@ -50,6 +51,10 @@ def format_title(source: PrepSource | None, view: PrepView | None) -> Content:
         format = view.reading.get("format") if view.format is None else view.format.format
         if format:
             parts.append(format)
+        reading = view.reading.get(SKIP_LINES, "0")
+        skipped = int(reading) if view.format is None else view.format.skip_lines
+        if skipped:
+            parts.append(f"without the first {plural(skipped, 'line') if skipped > 1 else 'line'}")
         if view.unreadable:
             parts.append(f"{len(view.unreadable):,} unreadable")
     return Content.assemble(

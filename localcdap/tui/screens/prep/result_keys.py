@@ -38,7 +38,7 @@ from localcdap.tui.screens.prep.exports import (
 from localcdap.tui.screens.prep.facet_keys import FacetKeys
 from localcdap.tui.screens.prep.panel import NO_DATA
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
-from localcdap.tui.screens.prep.source import PrepRequest, read_records, read_view
+from localcdap.tui.screens.prep.source import FILE_OPTIONS, PrepRequest, read_records, read_view
 from localcdap.tui.studio import Choice
 
 _TESTED: Final = 20
@@ -217,8 +217,7 @@ class ResultKeys(RecipeScreen):
         """Make an experiment of Analytics of the data and the recipe."""
         source = self.source
         assert source is not None
-        names = ("format", "delimiter", "header", "encoding", "sheet")
-        options = [(name, getattr(source, name)) for name in names]
+        options = [(name, getattr(source, name)) for name in FILE_OPTIONS]
         target = ExperimentTarget(source.path, source.table, self.recipe.directives, options)
         self.studio.navigate(target)
 

@@ -11,6 +11,7 @@ from localcdap.api.connector import SampleRequest, SampleType
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
+from localcdap.connectors.all_records import SKIP_LINES
 from localcdap.datasets.sql import SqlRequest
 from localcdap.decoders import convert, decode_json
 from localcdap.expectations.reader import to_json
@@ -33,6 +34,8 @@ _PART_S: Final = 0.2
 """Seconds after which a part of the rows is shown, and the next key can end the rest."""
 _PROFILE_S: Final = 0.05
 """Seconds for the profiles of a part, those of the columns in sight first."""
+FILE_OPTIONS: Final = ("format", "skip_lines", "delimiter", "header", "encoding", "sheet")
+"""How a file is read; what is None is detected."""
 ROWS: Final = 500
 """Rows that are shown; profiles and counts are those of the whole sample."""
 
@@ -75,6 +78,7 @@ class PrepSource:
     wanted: str = ""
     types: str | None = None
     format: str | None = None
+    skip_lines: int | None = None
     delimiter: str | None = None
     header: bool | None = None
     encoding: str | None = None
@@ -102,7 +106,7 @@ class PrepSource:
     @property
     def workspace(self) -> str:
         """The name of its sample: another one for each way to read it, and for other records of a stage."""
-        how = (self.format, self.delimiter, self.header, self.encoding, self.sheet, self.types)
+        how = (*(getattr(self, name) for name in FILE_OPTIONS), self.types)
         which = (self.limit, self.seed, self.kind, self.wanted)
         return f"{self.key} {how} {which} {id(self.stage)}"
 
@@ -116,6 +120,7 @@ class PrepSource:
         header = None if self.header is None else str(self.header).lower()
         chosen = {
             "format": self.format,
+            SKIP_LINES: None if self.skip_lines is None else str(self.skip_lines),
             "delimiter": self.delimiter,
             "header": header,
             "encoding": self.encoding,
@@ -315,8 +320,7 @@ def _describe_sample(cdap: Cdap, source: PrepSource, namespace: str) -> dict[str
         return _read_connection(cdap, source, namespace)
     if not source.path:
         return _read_table(cdap, source, namespace)
-    names = ("path", "format", "delimiter", "header", "encoding", "sheet")
-    file = {name: getattr(source, name) for name in names}
+    file = {name: getattr(source, name) for name in ("path", *FILE_OPTIONS)}
     return {"file": file, "limit": source.limit, "seed": source.seed}
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from textual import work
 from textual.binding import Binding, BindingType
+from textual.events import Paste
 
 from localcdap.api.connector import BrowseRequest, SampleType
 from localcdap.api.errors import LocalcdapError
+from localcdap.connectors.all_records import SKIP_LINES
+from localcdap.text import plural
 from localcdap.tui.routes import NavigationTarget, PrepTarget
 from localcdap.tui.screens.prep.connection_browser import ConnectionBrowser, ConnectionPlace
 from localcdap.tui.screens.prep.panel import NO_DATA
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
-from localcdap.tui.screens.prep.source import SAMPLE, PrepSource
+from localcdap.tui.screens.prep.source import FILE_OPTIONS, SAMPLE, PrepSource
 from localcdap.tui.studio import Choice
 
 _SUFFIXES: Final = (
@@ -42,9 +46,7 @@ _FORMATS: Final = (
 )
 _DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "vertical line": "|"}
 _ENCODINGS: Final = ("UTF-8", "UTF-16", "Windows-1252", "ISO-8859-1", "ISO-8859-15")
-_DETECTED: Final[dict[str, object]] = dict.fromkeys(
-    ("format", "delimiter", "header", "encoding", "sheet", "types")
-)
+_DETECTED: Final[dict[str, object]] = dict.fromkeys((*FILE_OPTIONS, "types"))
 
 
 class SourceKeys(RecipeScreen):
@@ -103,6 +105,41 @@ class SourceKeys(RecipeScreen):
         if source is not None and source.connection:
             typed = f"{source.connection}:{source.place.rpartition('/')[0]}/"
         await self._browse(typed)
+
+    def on_paste(self, event: Paste) -> None:
+        """Open what is pasted while no text is edited, such as cells of a sheet."""
+        if "\n" in event.text.strip():
+            event.stop()
+            self._open_pasted(event.text)
+
+    @work(group="prep-dialog", exclusive=True)
+    async def _open_pasted(self, text: str) -> None:
+        """Keep a text as a connection, and open it."""
+        if "${" in text:
+            self.studio.explain_no_effect(
+                "the text has '${', as macros do; save it in a file", "paste"
+            )
+            return
+        namespace = self.studio.namespace
+        found = await self.call_and_wait(lambda cdap: cdap.connections.list_connections(namespace))
+        taken = {each.name for each in found}
+        free = next(each for n in itertools.count(1) if (each := f"pasted-{n}") not in taken)
+        name = await self.studio.ask(
+            "The name of the pasted text",
+            free,
+            detail=f"{plural(len(text.splitlines()), 'line')} are kept as a connection of this name.",
+            check=lambda typed: f"'{typed}' exists already" if typed.strip() in taken else None,
+        )
+        if not name or not name.strip():
+            return
+        plugin = {"name": "Paste", "properties": {"text": text}}
+        document = {"name": name.strip(), "plugin": plugin}
+        try:
+            await self.call_and_wait(lambda cdap: cdap.connections.load(namespace, document))
+        except LocalcdapError as error:
+            self.studio.report_error(error)
+            return
+        self.open_source(PrepSource(connection=name.strip(), place="/text"))
 
     @work(group="prep-dialog", exclusive=True)
     async def _open_place(self, connection: str, path: str) -> None:
@@ -198,6 +235,7 @@ class SourceKeys(RecipeScreen):
             Choice(label, name, hint=found.get(name, ""))
             for name, label in (
                 ("format", "Format"),
+                (SKIP_LINES, "Lines at the beginning that are left out"),
                 ("delimiter", "What separates the values"),
                 ("header", "Whether the first line has names"),
                 ("encoding", "Encoding"),
@@ -212,7 +250,8 @@ class SourceKeys(RecipeScreen):
         elif name is not None:
             value = await self._choose_reading(name, found.get(name, ""))
             if value is not None:
-                self.change_source(source.with_changes(**{name: value[0]}))
+                option = "skip_lines" if name == SKIP_LINES else name
+                self.change_source(source.with_changes(**{option: value[0]}))
 
     def _describe_reading(self, source: PrepSource) -> dict[str, str]:
         """Return how the data are read now, as texts."""
@@ -221,17 +260,18 @@ class SourceKeys(RecipeScreen):
         if view is not None and view.format is not None:
             has_names = str(view.format.header).lower()
             found |= {"format": view.format.format, "encoding": view.format.encoding}
+            found[SKIP_LINES] = str(view.format.skip_lines)
             found |= {"delimiter": view.format.delimiter, "header": has_names}
-        found |= source.reading
+        found = {SKIP_LINES: "0"} | found | source.reading
         names = {sign: name for name, sign in _DELIMITERS.items()}
         if "delimiter" in found:
             found["delimiter"] = names.get(found["delimiter"], found["delimiter"])
         found["header"] = "yes" if found.get("header") == "true" else "no"
         return found
 
-    async def _choose_reading(self, name: str, now: str) -> tuple[str | bool | None] | None:
+    async def _choose_reading(self, name: str, now: str) -> tuple[str | int | None] | None:
         """Return what is chosen instead, None for what is detected; None when nothing is chosen."""
-        choices: list[Choice[tuple[str | bool | None]]]
+        choices: list[Choice[tuple[str | int | None]]]
         match name:
             case "format":
                 choices = [Choice(each, (each,)) for each in _FORMATS]
@@ -246,6 +286,13 @@ class SourceKeys(RecipeScreen):
                     Choice("detected from the values", ("detect",)),
                     Choice("texts", (None,)),
                 ]
+            case "skipLines":
+                count = await self.studio.ask(
+                    "How many lines, or rows of a sheet, stand above the table?",
+                    now,
+                    check=_check_count,
+                )
+                return (int(count),) if count else None
             case _:
                 choices = []
         if choices:
@@ -257,3 +304,7 @@ class SourceKeys(RecipeScreen):
                 return chosen
         typed = await self.studio.ask(f"The {name}", now)
         return (typed,) if typed else None
+
+
+def _check_count(text: str) -> str | None:
+    return None if text.isascii() and text.isdigit() else "it is a whole number"

@@ -18,6 +18,7 @@ from localcdap.api import (
 )
 from localcdap.plugin_lib.connectors.file_records import (
     build_source_properties,
+    leaves_out_lines,
     make_reference_name,
     read_file,
 )
@@ -52,6 +53,8 @@ class FileConnector(Connector):
         how = dict(request.properties)
         if "format" not in how and not path.endswith("/"):
             how |= read_file(path, how).properties
+        if leaves_out_lines(how):
+            return ConnectorSpec([])
         properties = build_source_properties(path, how)
         properties["referenceName"] = make_reference_name(path)
         return ConnectorSpec([RelatedPlugin("File", "batchsource", properties)])

@@ -21,7 +21,7 @@ from pyarrow import orc
 from localcdap.api import StageError
 from localcdap.api.errors import BadRequestError
 from localcdap.plugin_lib.wrangler.files import readers
-from localcdap.plugin_lib.wrangler.files.formats import FileInput, detect_format
+from localcdap.plugin_lib.wrangler.files.formats import FileInput, describe_format, detect_format
 from localcdap.plugin_lib.wrangler.files.readers import RowReader, UnreadableRow
 
 
@@ -77,7 +77,53 @@ def test_a_wrong_line_is_one_unreadable_row(tmp_path: Path, line: str, message: 
 
 def test_a_quote_without_end_is_found(tmp_path: Path) -> None:
     found = read(tmp_path / "a.csv", 'a,b\n1,2\n3,"x\n4,5\n6,7\n')
-    assert found == [{"a": "1", "b": "2"}, "Line 3: the quote of a value is not closed."]
+    message = "Line 3: the quote at the beginning of value 2 is not closed"
+    lost = ", so that the 2 lines after it cannot be read. Close it or remove it."
+    assert found == [{"a": "1", "b": "2"}, message + lost]
+    # The record begins in a line before: its first value has two lines.
+    found = read(tmp_path / "a.csv", 'a,b,c\n"x\n""y""",2"3,"4\n')
+    assert found == [
+        "Line 3: the quote at the beginning of value 3 is not closed. Close it or remove it."
+    ]
+    found = read(tmp_path / "a.csv", 'a,b\n1,"x\n2,3\n4,"5"\n6,7\n')
+    assert found == [
+        "Lines 2 to 4: ',' expected after '\"'; is a quote not closed?",
+        {"a": "6", "b": "7"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "count"),
+    [
+        ("Report of sales\n\na,b,c\n1,2,3\n", 2),
+        ('"Report,\n2026",,\na,b,c\n1,2,3\n', 2),  # as a sheet writes it
+        ("\na,b\n1,2\n", 1),
+        ("a,b\n1,2,3\n4,5,6\n", 0),  # a short line of names
+        ("1,,\n2,,\n3,4,5\n", 0),  # rows with few values
+        ("x,,\ny,1,2\n", 0),
+        ("a\nb\nc\n", 0),
+    ],
+)
+def test_lines_above_the_table_are_left_out(tmp_path: Path, content: str, count: int) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(content)
+    format = detect_format(FileInput(str(path)))
+    assert format.skip_lines == count
+    where = f", without the first {count} lines, names in line {count + 1}"
+    assert (where in describe_format(format)) == (count > 1)
+    if count:
+        rest = content.splitlines()[count].split(",")
+        assert list(read(path)[0]) == rest
+        assert read(path, skip_lines=count + 1, header=False)[0]["body_1"] == "1"
+
+
+def test_lines_are_left_out_where_there_are_some(tmp_path: Path) -> None:
+    found = read(tmp_path / "a.csv", "x,y,z\na,b\n1,2,3\n", skip_lines=1, header=True)
+    assert found == ["Line 3: there are 3 values, but 2 columns."]
+    assert read(tmp_path / "a.txt", "one\ntwo\n", skip_lines=1) == [{"body": "two"}]
+    (tmp_path / "a.json").write_text("{}")
+    with pytest.raises(BadRequestError, match="cannot be left out where it is read as json"):
+        detect_format(FileInput(str(tmp_path / "a.json"), skip_lines=1))
 
 
 def test_blanks_after_a_quote_are_no_error(tmp_path: Path) -> None:
@@ -88,7 +134,7 @@ def test_huge_values_are_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(readers, "_LARGEST_VALUE", 100)
     found = read(tmp_path / "a.csv", f"a,b\n1,{'x' * 200}\n3,4\n")
     assert found == [
-        "Line 2: a value has more than 100 characters; is a quote not closed?",
+        "Line 2: value 2 has more than 100 characters; is a quote not closed?",
         {"a": "3", "b": "4"},
     ]
     long = read(tmp_path / "a.txt", f"one\n{'x' * 250}\n\ntwo")

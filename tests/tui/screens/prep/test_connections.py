@@ -170,6 +170,22 @@ async def test_the_format_of_a_file_is_corrected(open_studio, tmp_path):
         await driver.type("no\n")
         assert column(driver, 1) == ["Rome", "Oslo"]
         assert screen.source.header is False
+        await driver.press("r")
+        await driver.type("left out")
+        await driver.press("enter", "ctrl+u")
+        await driver.type("1\n")
+        assert column(driver, 1) == ["Oslo"]
+
+
+async def test_pasted_cells_are_opened(open_studio, cdap):
+    async with open_studio() as driver:
+        await driver.press("semicolon")
+        await driver.paste("Report\nid\tcity\n1\tRome\n2\tOslo\n")
+        await driver.press("enter")
+        screen = await opened(driver)
+        assert screen.source.key == "connection:pasted-1:/text"
+        assert column(driver, 1) == ["Rome", "Oslo"]
+    cdap.connections.delete("default", "pasted-1")
 
 
 async def test_a_connection_is_browsed_from_the_list(open_studio, connections, cdap):

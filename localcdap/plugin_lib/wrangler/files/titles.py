@@ -1,0 +1,47 @@
+"""Lines above a table, such as its title: how many there are."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+NUMBER: Final = re.compile(r"\s*[+-]?[\d.,]*\d[\d.,%]*\s*")
+
+
+def count_title_rows(
+    rows: Sequence[Sequence[str]], *, may_have_names: bool, is_padded: bool
+) -> int:
+    """Return how many rows stand above a table: blank ones, and those with at most half of its columns.
+
+    A row with a single value, and blank ones up to the width of the table, is a title only if names follow.
+
+    :param rows: the first ones, also blank ones.
+    :param may_have_names: whether the first row of the table may have names.
+    :param is_padded: whether blank values were added to rows, so that the width of a row says nothing.
+    """
+    sizes = [_find_size(row) for row in rows]
+    widths = sizes if is_padded else [len(row) for row in rows]
+    counts = Counter(width for width, size in zip(widths, sizes, strict=True) if size)
+    if not counts:
+        return 0
+    usual = max(counts, key=lambda width: (counts[width], width))
+    count = next((index for index, size in enumerate(sizes) if size > usual / 2), 0)
+    has_names = may_have_names and _are_names(rows[count][:usual], usual)
+    for index in range(count):
+        is_short = widths[index] < usual and not is_padded
+        is_title = sum(map(bool, map(str.strip, rows[index]))) <= 1 and has_names
+        if not is_short and not is_title:
+            return 0
+    return count
+
+
+def _find_size(row: Sequence[str]) -> int:
+    """Return the number of values up to the last one that is not blank."""
+    return next((index for index in range(len(row), 0, -1) if row[index - 1].strip()), 0)
+
+
+def _are_names(row: Sequence[str], count: int) -> bool:
+    filled = len(row) >= count and all(map(str.strip, row))
+    return filled and not any(map(NUMBER.fullmatch, row))
