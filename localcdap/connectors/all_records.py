@@ -69,7 +69,8 @@ class RecordCopier:
 
     def find_file(self, data: ConnectionData) -> str:
         """Return the file of this machine that a connection shows; "" for other data."""
-        how = {name: value for name, value in data.reading.items() if name != SKIP_LINES}
+        # A connector names no source for a file in which lines are left out, whose path is wanted here too.
+        how = {**data.reading, SKIP_LINES: "0"}
         wanted = SpecificationRequest(data.path, how, "File", "batchsource")
         found = self._connectors.specify(data.namespace, data.connection, wanted).related_plugins
         path = found[0].properties.get("path", "") if found else ""
