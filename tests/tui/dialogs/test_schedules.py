@@ -172,3 +172,7 @@ async def test_the_library_opens_the_schedules_of_a_pipeline(open_studio, cdap):
         await driver.press("t")
         assert isinstance(driver.app.screen, SchedulesDialog)
         assert driver.app.screen.pipeline == "sales"
+        cdap.schedules.add(*NIGHTLY, ScheduleRequest(TimeTrigger("0 3 * * *")))
+        await driver.press("escape")
+        shown = "schedule  nightly  0 3 * * *  suspended"
+        await driver.until(lambda: shown in text_of(driver, "#library-summary"))

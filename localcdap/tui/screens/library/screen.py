@@ -120,7 +120,7 @@ class LibraryScreen(LibraryListScreen):
     def action_schedules(self) -> None:
         """Show the schedules of the highlighted pipeline."""
         if isinstance(self.item, Application):
-            self.app.push_screen(SchedulesDialog(self.item.name))
+            self.app.push_screen(SchedulesDialog(self.item.name), lambda _: self.reload())
 
     def action_copy(self) -> None:
         self.export_highlighted(lambda text: self.studio.copy_text(text, "pipeline"))
