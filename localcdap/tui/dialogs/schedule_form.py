@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.suggester import SuggestFromList
-from textual.widgets import Button, Checkbox, Footer, Input, Static
+from textual.widgets import Button, Footer, Input, Static
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.host.cdap import Cdap
@@ -49,6 +49,7 @@ from localcdap.tui.dialogs.schedule_conditions import (
     parse_constraint,
     write_constraint,
 )
+from localcdap.tui.widgets.checkbox import StudioCheckbox
 
 _TIMES: Final = 5
 _WEEKDAYS_NOTE: Final = "Five fields, or those of Quartz. Days of the week: 1 (SUN) to 7 (SAT)."
@@ -87,7 +88,7 @@ class ScheduleForm(DialogScreen[str]):
         & .row { height: 1; }
         & .row > .label { width: 20; color: $text-muted; }
         & .row > Input { width: 1fr; border: none; height: 1; padding: 0 1; background: $panel; }
-        & .row > Checkbox { border: none; height: 1; padding: 0 0 0 1; background: $surface; }
+        & .row > StudioCheckbox { border: none; height: 1; padding: 0 0 0 1; background: $surface; }
         & #form-times { height: 5; margin: 0 0 0 20; color: $text-muted; }
         & #form-times.-wrong { color: $text-error; }
         & #form-problem { height: auto; color: $text-error; }
@@ -296,7 +297,7 @@ class ScheduleForm(DialogScreen[str]):
         return self.query_one(f"#form-{field}", Input).value.strip()
 
     def _is_on(self, field: str) -> bool:
-        return self.query_one(f"#form-{field}", Checkbox).value
+        return self.query_one(f"#form-{field}", StudioCheckbox).value
 
 
 def can_edit(schedule: Schedule) -> bool:
@@ -341,10 +342,10 @@ def _compose_condition(field: ConditionField, text: str, *, waits: bool) -> Comp
         yield Static(field.label, classes="label")
         yield Input(text, placeholder=field.example, id=f"form-{field.name}", compact=True)
         if field.can_drop:
-            yield Checkbox("wait, else drop", waits, id=f"form-{field.name}-waits", compact=True)
+            yield StudioCheckbox("wait, else drop", waits, id=f"form-{field.name}-waits")
 
 
 def _compose_switch(label: str, field: str, *, is_on: bool) -> ComposeResult:
     with Horizontal(classes="row"):
         yield Static("", classes="label")
-        yield Checkbox(label, is_on, id=f"form-{field}", compact=True)
+        yield StudioCheckbox(label, is_on, id=f"form-{field}")

@@ -199,9 +199,12 @@ class SchedulesDialog(DialogScreen[None]):
 
     def _show_detail(self, summary: ScheduleSummary, events: Sequence[ScheduleEvent]) -> None:
         schedule = summary.schedule
-        facts = [describe_constraint(each) for each in schedule.constraints]
+        facts = [describe_trigger(schedule.trigger)]
+        if summary.next_runtime is not None and schedule.status is ScheduleStatus.SCHEDULED:
+            facts.append(f"next {format_time(summary.next_runtime)}")
+        facts += [describe_constraint(each) for each in schedule.constraints]
         facts += [f"{name}={value}" for name, value in sorted(schedule.properties.items())]
-        lines = [Content.styled(_clean("; ".join(facts)), _MUTED)] if facts else []
+        lines = [Content.styled(_clean("; ".join(facts)), _MUTED)]
         lines += [_format_event(each) for each in events]
         if not events:
             lines.append(Content.styled("Nothing was triggered yet.", _MUTED))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from textual.widgets import Checkbox, Input, Static
+from textual.widgets import Input, Static
 
 from localcdap.home import find_shipped_data
 from localcdap.pipeline.library.application_model import DeployRequest
@@ -24,6 +24,7 @@ from localcdap.schedules.model import (
 from localcdap.tui.dialogs.schedule_form import ScheduleForm
 from localcdap.tui.dialogs.schedules import SchedulesDialog
 from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.routes import SchedulesTarget
 from tests.tui.studio_driver import SMALL
 
 NIGHTLY = ("default", "sales", "nightly")
@@ -135,8 +136,10 @@ async def test_conditions_are_shown_and_changed_and_others_stay(open_studio, cda
         shown = {each.id: each.value for each in form.query(Input) if each.value}
         assert shown["form-between"] == "22:00-06:00 Asia/Tokyo"
         assert (shown["form-pause"], shown["form-timeout"]) == ("2h", "1d")
-        assert form.query_one("#form-pause-waits", Checkbox).value
-        assert not form.query_one("#form-between-waits", Checkbox).value
+        drawn = [
+            str(form.query_one(f"#form-{each}-waits").render()) for each in ("pause", "between")
+        ]
+        assert drawn == ["▐X▌ wait, else drop ", "▐ ▌ wait, else drop "]
         await driver.press("ctrl+s")
         assert sorted(map(repr, cdap.schedules.get(*NIGHTLY).constraints)) == sorted(
             map(repr, before)
@@ -168,7 +171,10 @@ async def test_a_trigger_of_several_levels_is_shown_and_not_changed(open_studio,
 
 async def test_the_library_opens_the_schedules_of_a_pipeline(open_studio, cdap):
     async with open_studio() as driver:
-        await driver.press("6")
+        driver.app.navigate(SchedulesTarget("sales"))
+        await driver.until(lambda: isinstance(driver.app.screen, SchedulesDialog))
+        await driver.settled()
+        await driver.press("escape")
         await driver.press("t")
         assert isinstance(driver.app.screen, SchedulesDialog)
         assert driver.app.screen.pipeline == "sales"
