@@ -82,7 +82,9 @@ class ScheduleForm(DialogScreen[str]):
     DEFAULT_CSS = """
     ScheduleForm {
         align: center middle; background: $background 60%;
-        & > Vertical { width: 84; max-width: 96%; height: 26; max-height: 92%; padding: 1 2; background: $surface; }
+        & > Vertical {
+            width: 84; max-width: 96%; height: 26; max-height: 92%; padding: 1 2; background: $surface;
+        }
         & #form-title { text-style: bold; margin-bottom: 1; }
         & #form-fields { height: 1fr; scrollbar-size: 1 1; }
         & .row { height: 1; }
