@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import click
 import msgspec
@@ -26,13 +25,11 @@ from localcdap.schedules.model import (
 )
 from localcdap.schedules.texts import (
     combine,
+    parse_duration,
     parse_partition_trigger,
     parse_run_trigger,
     parse_time_range,
 )
-
-_DURATION: Final = re.compile(r"(\d+)\s*(ms|s|m|h|d)")
-_UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class Duration(click.ParamType[int]):
@@ -43,12 +40,10 @@ class Duration(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        match = _DURATION.fullmatch(str(value).strip())
-        if match is None:
-            self.fail(
-                f"'{value}' is not a valid duration: give a number with s, m, h or d, such as 10m."
-            )
-        return int(match[1]) * _UNITS[match[2]]
+        try:
+            return parse_duration(str(value))
+        except BadRequestError as error:
+            self.fail(error.message)
 
 
 class RequestOptions(msgspec.Struct):

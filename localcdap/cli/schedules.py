@@ -95,7 +95,7 @@ _DAY_MS: Final = 86_400_000
 @click.option(
     "--last-run", type=Duration(), metavar="TIME", help="Only this long after the last run."
 )
-@click.option("--between", metavar="HH:MM-HH:MM", help="Only at these times of the day.")
+@click.option("--between", metavar="HH:MM-HH:MM [ZONE]", help="Only at these times of the day.")
 @click.option(
     "--wait", is_flag=True, help="Wait for these conditions, instead of dropping the run."
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
 from localcdap.api.errors import BadRequestError
 from localcdap.schedules.model import (
@@ -15,6 +17,10 @@ from localcdap.schedules.model import (
     TriggerDataset,
     TriggerProgram,
 )
+
+_DURATION: Final = re.compile(r"(\d+)\s*(ms|s|m|h|d)")
+_UNITS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+"""Milliseconds of the units of durations, the longest first."""
 
 
 def parse_run_trigger(text: str, namespace: str) -> ProgramStatusTrigger:
@@ -41,9 +47,32 @@ def parse_partition_trigger(text: str, namespace: str) -> PartitionTrigger:
 
 
 def parse_time_range(text: str, zone: str | None, *, waits: bool) -> TimeRangeConstraint:
-    """Return the constraint of ``HH:MM-HH:MM``."""
-    start, _, end = text.partition("-")
-    return TimeRangeConstraint(start.strip(), end.strip(), zone, waits)
+    """Return the constraint of ``HH:MM-HH:MM [ZONE]``.
+
+    :param zone: of a range that is written without one.
+    """
+    start, _, rest = text.partition("-")
+    end, _, own = rest.strip().partition(" ")
+    return TimeRangeConstraint(start.strip(), end, own.strip() or zone, waits)
+
+
+def parse_duration(text: str) -> int:
+    """Return the milliseconds of a text such as ``90s``, ``10m``, ``2h`` or ``1d``.
+
+    :raises BadRequestError: when it is none.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise BadRequestError(
+            f"'{text}' is not a valid duration: give a number with s, m, h or d, such as 10m."
+        )
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def write_duration(milliseconds: int) -> str:
+    """Return what :func:`parse_duration` reads, in the longest unit that is exact."""
+    unit = next(each for each, length in _UNITS.items() if milliseconds % length == 0)
+    return f"{milliseconds // _UNITS[unit]}{unit}"
 
 
 def format_run_trigger(trigger: ProgramStatusTrigger, namespace: str) -> str:

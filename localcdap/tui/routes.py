@@ -77,6 +77,13 @@ class RunHistoryTarget:
 
 
 @dataclass(frozen=True)
+class SchedulesTarget:
+    """The schedules of a deployed pipeline, shown in the library."""
+
+    pipeline: str
+
+
+@dataclass(frozen=True)
 class PluginTarget:
     """A plugin, shown in the plugins area."""
 
@@ -177,6 +184,7 @@ NavigationTarget = (
     | NewPipelineTarget
     | RunTarget
     | RunHistoryTarget
+    | SchedulesTarget
     | PluginTarget
     | TableTarget
     | LineageTarget
@@ -192,6 +200,8 @@ def find_area(target: NavigationTarget) -> str:
     match target:
         case RunTarget() | RunHistoryTarget():
             return "runs"
+        case SchedulesTarget():
+            return "library"
         case PluginTarget():
             return "plugins"
         case TableTarget():

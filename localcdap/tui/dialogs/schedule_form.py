@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.suggester import SuggestFromList
-from textual.widgets import Button, Checkbox, Footer, Input, Static
+from textual.widgets import Button, Footer, Input, Static
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.host.cdap import Cdap
 from localcdap.schedules.model import (
+    DAY_MS,
     MAPPING,
     AndTrigger,
-    ConcurrencyConstraint,
     Constraint,
     OrTrigger,
     PartitionTrigger,
@@ -33,11 +34,22 @@ from localcdap.schedules.texts import (
     combine,
     format_partition_trigger,
     format_run_trigger,
+    parse_duration,
     parse_partition_trigger,
     parse_run_trigger,
+    write_duration,
 )
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.schedule_conditions import (
+    CONDITION_FIELDS,
+    ConditionField,
+    find_shown,
+    list_hidden,
+    parse_constraint,
+    write_constraint,
+)
+from localcdap.tui.widgets.checkbox import StudioCheckbox
 
 _TIMES: Final = 5
 _WEEKDAYS_NOTE: Final = "Five fields, or those of Quartz. Days of the week: 1 (SUN) to 7 (SAT)."
@@ -59,23 +71,27 @@ class FormAnswer:
     request: ScheduleRequest
 
 
-class ScheduleForm(DialogScreen[FormAnswer]):
-    """Asks for a schedule.
+class ScheduleForm(DialogScreen[str]):
+    """Asks for a schedule, makes or changes it, and answers with its name.
 
     :param pipeline: that the schedule starts.
     :param schedule: to be changed; None for a new one.
+    :param apply: makes or changes the schedule. What it refuses is said in the form, which stays.
     """
 
     DEFAULT_CSS = """
     ScheduleForm {
         align: center middle; background: $background 60%;
-        & > Vertical { width: 84; max-width: 96%; height: auto; padding: 1 2; background: $surface; }
+        & > Vertical {
+            width: 84; max-width: 96%; height: 26; max-height: 92%; padding: 1 2; background: $surface;
+        }
         & #form-title { text-style: bold; margin-bottom: 1; }
+        & #form-fields { height: 1fr; scrollbar-size: 1 1; }
         & .row { height: 1; }
         & .row > .label { width: 20; color: $text-muted; }
         & .row > Input { width: 1fr; border: none; height: 1; padding: 0 1; background: $panel; }
-        & .row > Checkbox { border: none; height: 1; padding: 0; background: $surface; }
-        & #form-times { height: 6; margin: 0 0 0 20; color: $text-muted; }
+        & .row > StudioCheckbox { border: none; height: 1; padding: 0 0 0 1; background: $surface; }
+        & #form-times { height: 5; margin: 0 0 0 20; color: $text-muted; }
         & #form-times.-wrong { color: $text-error; }
         & #form-problem { height: auto; color: $text-error; }
         & #form-buttons { height: 1; margin-top: 1; align-horizontal: right; }
@@ -86,21 +102,30 @@ class ScheduleForm(DialogScreen[FormAnswer]):
         Binding("ctrl+s", "take", "apply", priority=True),
     ]
 
-    def __init__(self, pipeline: str, choices: ScheduleChoices, schedule: Schedule | None) -> None:
+    def __init__(
+        self,
+        pipeline: str,
+        choices: ScheduleChoices,
+        schedule: Schedule | None,
+        apply: Callable[[Cdap, FormAnswer], object],
+    ) -> None:
         super().__init__()
         self._pipeline = pipeline
         self._choices = choices
         self._schedule = schedule
+        self._apply = apply
+        self._is_applying = False
 
     def compose(self) -> ComposeResult:
         found = self._schedule
         title = "New schedule of" if found is None else f"Schedule {found.name} of"
         with Vertical():
             yield Static(Content(f"{title} {self._pipeline}"), id="form-title")
-            if found is None:
-                yield from _compose_text("name", "name", "")
-            yield from self._compose_triggers()
-            yield from self._compose_conditions()
+            with VerticalScroll(id="form-fields", can_focus=False):
+                if found is None:
+                    yield from _compose_text("name", "name", "")
+                yield from self._compose_triggers()
+                yield from self._compose_conditions()
             yield Static(id="form-problem")
             with Horizontal(id="form-buttons"):
                 yield Button("Cancel", id="cancel", compact=True)
@@ -134,14 +159,26 @@ class ScheduleForm(DialogScreen[FormAnswer]):
         yield from _compose_switch("one of these is enough", "any", is_on=is_any)
 
     def _compose_conditions(self) -> ComposeResult:
-        found = self._schedule.constraints if self._schedule is not None else []
-        limit = next((each for each in found if isinstance(each, ConcurrencyConstraint)), None)
-        most = str(limit.max_concurrency) if limit is not None else ""
-        yield from _compose_text("runs at once", "most", most, "any number")
-        waits = limit is not None and limit.wait_until_met
-        yield from _compose_switch("wait for that", "waits", is_on=waits)
+        for each in CONDITION_FIELDS:
+            found = find_shown(each.kind, self._constraints)
+            text = write_constraint(found, self._zone) if found is not None else ""
+            yield from _compose_condition(
+                each, text, waits=found is not None and found.wait_until_met
+            )
+        timeout = write_duration(self._schedule.timeout_millis) if self._schedule else ""
+        yield from _compose_text("waits at most", "timeout", timeout, write_duration(DAY_MS))
         given = _format_arguments(self._schedule)
         yield from _compose_text("arguments", "arguments", given, "name=value, name=value")
+
+    @property
+    def _constraints(self) -> Sequence[Constraint]:
+        return self._schedule.constraints if self._schedule is not None else []
+
+    @property
+    def _zone(self) -> str | None:
+        """The zone of the times of the schedule before it is changed."""
+        parts = _list_parts(self._schedule.trigger) if self._schedule is not None else []
+        return next((each.time_zone for each in parts if isinstance(each, TimeTrigger)), None)
 
     def on_mount(self) -> None:
         self._show_times()
@@ -182,13 +219,25 @@ class ScheduleForm(DialogScreen[FormAnswer]):
         self.action_take()
 
     def action_take(self) -> None:
-        """Answer with what was entered, or say what is wrong."""
+        """Make or change the schedule, or say what is wrong."""
+        if self._is_applying:
+            return
         try:
             answer = self._build_answer()
         except BadRequestError as error:
-            self.query_one("#form-problem", Static).update(Content(error.full_message))
+            self._show_problem(error)
             return
-        self.dismiss(answer)
+        self._is_applying = True
+        self.call(
+            lambda cdap: self._apply(cdap, answer),
+            on_result=lambda _: self.dismiss(answer.name),
+            on_error=self._show_problem,
+        )
+
+    def _show_problem(self, error: LocalcdapError) -> None:
+        self._is_applying = False
+        text = sanitize_for_terminal(error.full_message)
+        self.query_one("#form-problem", Static).update(Content(text))
 
     def _build_answer(self) -> FormAnswer:
         name = self._schedule.name if self._schedule is not None else self._read("name")
@@ -202,27 +251,35 @@ class ScheduleForm(DialogScreen[FormAnswer]):
         triggers += [
             parse_partition_trigger(each, namespace) for each in self._read("partitions").split()
         ]
-        trigger = combine(triggers, any_of=self.query_one("#form-any", Checkbox).value)
+        trigger = combine(triggers, any_of=self._is_on("any"))
         if trigger is None:
             raise BadRequestError("Enter times, a pipeline or a dataset.")
         request = ScheduleRequest(trigger)
         request.constraints = self._build_constraints()
+        timeout = self._read("timeout")
+        request.timeout_millis = parse_duration(timeout) if timeout else DAY_MS
         request.properties = self._build_arguments()
         return FormAnswer(name, request)
 
     def _build_constraints(self) -> list[Constraint]:
-        """Return the constraints: those that the form does not show stay."""
-        before = self._schedule.constraints if self._schedule is not None else []
-        kept: list[Constraint] = [
-            each for each in before if not isinstance(each, ConcurrencyConstraint)
-        ]
-        most = self._read("most")
-        if not most:
-            return kept
-        if not most.isdecimal() or not int(most):
-            raise BadRequestError(f"'{most}' is not a valid number of runs.")
-        waits = self.query_one("#form-waits", Checkbox).value
-        return [ConcurrencyConstraint(int(most), waits), *kept]
+        """Return the constraints: those that the form does not show, or that did not change, stay."""
+        zone, found = self._read("zone") or None, list[Constraint]()
+        for each in CONDITION_FIELDS:
+            text, before = self._read(each.name), find_shown(each.kind, self._constraints)
+            if not text:
+                continue
+            waits = not each.can_drop or self._is_on(f"{each.name}-waits")
+            is_same = (
+                before is not None
+                and (text, zone) == (write_constraint(before, self._zone), self._zone)
+                and waits is before.wait_until_met
+            )
+            found.append(
+                before
+                if before is not None and is_same
+                else parse_constraint(each.kind, text, zone, waits=waits)
+            )
+        return [*found, *list_hidden(self._constraints)]
 
     def _build_arguments(self) -> dict[str, str]:
         before = self._schedule.properties if self._schedule is not None else {}
@@ -240,6 +297,9 @@ class ScheduleForm(DialogScreen[FormAnswer]):
 
     def _read(self, field: str) -> str:
         return self.query_one(f"#form-{field}", Input).value.strip()
+
+    def _is_on(self, field: str) -> bool:
+        return self.query_one(f"#form-{field}", StudioCheckbox).value
 
 
 def can_edit(schedule: Schedule) -> bool:
@@ -278,7 +338,16 @@ def _compose_text(
         )
 
 
+def _compose_condition(field: ConditionField, text: str, *, waits: bool) -> ComposeResult:
+    """Compose a row with a condition, and whether a run that does not meet it waits."""
+    with Horizontal(classes="row"):
+        yield Static(field.label, classes="label")
+        yield Input(text, placeholder=field.example, id=f"form-{field.name}", compact=True)
+        if field.can_drop:
+            yield StudioCheckbox("wait, else drop", waits, id=f"form-{field.name}-waits")
+
+
 def _compose_switch(label: str, field: str, *, is_on: bool) -> ComposeResult:
     with Horizontal(classes="row"):
         yield Static("", classes="label")
-        yield Checkbox(label, is_on, id=f"form-{field}", compact=True)
+        yield StudioCheckbox(label, is_on, id=f"form-{field}")

@@ -19,7 +19,12 @@ from localcdap.schedules.model import EventKind, ScheduleEvent, ScheduleStatus, 
 from localcdap.schedules.triggers import describe_trigger
 from localcdap.text import format_time, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
-from localcdap.tui.dialogs.schedule_form import ScheduleChoices, ScheduleForm, can_edit
+from localcdap.tui.dialogs.schedule_form import (
+    FormAnswer,
+    ScheduleChoices,
+    ScheduleForm,
+    can_edit,
+)
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 
 _EVENTS: Final = 5
@@ -141,15 +146,17 @@ class SchedulesDialog(DialogScreen[None]):
             self._show_problem(error.full_message)
             return
         schedule = before.schedule if before is not None else None
-        answer = await self.app.push_screen_wait(ScheduleForm(self.pipeline, choices, schedule))
-        if answer is None:
-            return
-        key = (namespace, self.pipeline, answer.name)
-        self.query_one(FilteredList).show(answer.name)
-        if schedule is None:
-            self._change(lambda cdap: cdap.schedules.add(*key, answer.request))
-        else:
-            self._change(lambda cdap: cdap.schedules.update(*key, answer.request))
+
+        def apply(cdap: Cdap, answer: FormAnswer) -> object:
+            change = cdap.schedules.add if schedule is None else cdap.schedules.update
+            return change(namespace, self.pipeline, answer.name, answer.request)
+
+        form = ScheduleForm(self.pipeline, choices, schedule, apply)
+        name = await self.app.push_screen_wait(form)
+        if name is not None:
+            self._show_problem("")
+            self.query_one(FilteredList).show(name)
+            self._read()
 
     def _change(self, change: Callable[[Cdap], object]) -> None:
         """Change schedules, then show all of them; an error stays in sight."""
@@ -192,9 +199,12 @@ class SchedulesDialog(DialogScreen[None]):
 
     def _show_detail(self, summary: ScheduleSummary, events: Sequence[ScheduleEvent]) -> None:
         schedule = summary.schedule
-        facts = [describe_constraint(each) for each in schedule.constraints]
+        facts = [describe_trigger(schedule.trigger)]
+        if summary.next_runtime is not None and schedule.status is ScheduleStatus.SCHEDULED:
+            facts.append(f"next {format_time(summary.next_runtime)}")
+        facts += [describe_constraint(each) for each in schedule.constraints]
         facts += [f"{name}={value}" for name, value in sorted(schedule.properties.items())]
-        lines = [Content.styled(_clean("; ".join(facts)), _MUTED)] if facts else []
+        lines = [Content.styled(_clean("; ".join(facts)), _MUTED)]
         lines += [_format_event(each) for each in events]
         if not events:
             lines.append(Content.styled("Nothing was triggered yet.", _MUTED))

@@ -11,16 +11,21 @@ from localcdap.schedules.model import (
     PIPELINE_SCHEDULE,
     AndTrigger,
     ConcurrencyConstraint,
+    DelayConstraint,
+    LastRunConstraint,
     OrTrigger,
     ProgramStatusTrigger,
     ScheduleRequest,
     ScheduleStatus,
+    TimeRangeConstraint,
     TimeTrigger,
     TriggerProgram,
 )
 from localcdap.tui.dialogs.schedule_form import ScheduleForm
 from localcdap.tui.dialogs.schedules import SchedulesDialog
 from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.routes import SchedulesTarget
+from tests.tui.studio_driver import SMALL
 
 NIGHTLY = ("default", "sales", "nightly")
 
@@ -105,7 +110,52 @@ async def test_what_is_wrong_is_said_and_nothing_is_lost(open_studio, cdap):
         assert text_of(driver, "#form-problem").startswith("'x' is not a valid argument.")
         await fill(driver, arguments="", cron="0 99 * * *")
         await driver.press("ctrl+s")
-        assert "Invalid cron expression '0 99 * * *'" in text_of(driver, "#schedules-problem")
+        assert "Invalid cron expression '0 99 * * *'" in text_of(driver, "#form-problem")
+        await fill(driver, cron="0 3 * * *", between="22-6")
+        await driver.press("ctrl+s")
+        assert "Failed to parse start time '22'" in text_of(driver, "#form-problem")
+        await fill(driver, between="", delay="10")
+        await driver.press("ctrl+s")
+        assert text_of(driver, "#form-problem").startswith("'10' is not a valid duration")
+        assert cdap.schedules.list_schedules("default", "sales") == []
+        await fill(driver, delay="")
+        await driver.press("ctrl+s")
+        assert keys(driver) == ["nightly"]
+
+
+async def test_conditions_are_shown_and_changed_and_others_stay(open_studio, cdap):
+    night = TimeRangeConstraint("22:00", "06:00", "Asia/Tokyo")
+    noon = TimeRangeConstraint("12:00", "13:00", "UTC")
+    before = [night, LastRunConstraint(7_200_000, wait_until_met=True), noon]
+    trigger = TimeTrigger("0 3 * * *", "Europe/Berlin")
+    cdap.schedules.add(*NIGHTLY, ScheduleRequest(trigger, constraints=before))
+    async with open_studio(size=SMALL) as driver:
+        await show(driver)
+        await driver.press("e")
+        form = driver.app.screen
+        shown = {each.id: each.value for each in form.query(Input) if each.value}
+        assert shown["form-between"] == "22:00-06:00 Asia/Tokyo"
+        assert (shown["form-pause"], shown["form-timeout"]) == ("2h", "1d")
+        drawn = [
+            str(form.query_one(f"#form-{each}-waits").render()) for each in ("pause", "between")
+        ]
+        assert drawn == ["▐X▌ wait, else drop ", "▐ ▌ wait, else drop "]
+        await driver.press("ctrl+s")
+        assert sorted(map(repr, cdap.schedules.get(*NIGHTLY).constraints)) == sorted(
+            map(repr, before)
+        )
+
+        await driver.press("e")
+        await fill(driver, most="2", delay="90s", pause="", between="21:00-06:00", timeout="3h")
+        await driver.press("ctrl+s")
+        found = cdap.schedules.get(*NIGHTLY)
+        assert found.timeout_millis == 10_800_000
+        assert found.constraints == [
+            ConcurrencyConstraint(2),
+            DelayConstraint(90_000),
+            TimeRangeConstraint("21:00", "06:00", "Europe/Berlin"),
+            noon,
+        ]
 
 
 async def test_a_trigger_of_several_levels_is_shown_and_not_changed(open_studio, cdap):
@@ -121,7 +171,14 @@ async def test_a_trigger_of_several_levels_is_shown_and_not_changed(open_studio,
 
 async def test_the_library_opens_the_schedules_of_a_pipeline(open_studio, cdap):
     async with open_studio() as driver:
-        await driver.press("6")
+        driver.app.navigate(SchedulesTarget("sales"))
+        await driver.until(lambda: isinstance(driver.app.screen, SchedulesDialog))
+        await driver.settled()
+        await driver.press("escape")
         await driver.press("t")
         assert isinstance(driver.app.screen, SchedulesDialog)
         assert driver.app.screen.pipeline == "sales"
+        cdap.schedules.add(*NIGHTLY, ScheduleRequest(TimeTrigger("0 3 * * *")))
+        await driver.press("escape")
+        shown = "schedule  nightly  0 3 * * *  suspended"
+        await driver.until(lambda: shown in text_of(driver, "#library-summary"))

@@ -39,9 +39,10 @@ from localcdap.tui.screens.details import MUTED, join_parts
 
 _POLL_S: Final = 1.0
 _MIDDLE: Final = 50
-_NO_EXPERIMENT: Final = (
-    "No experiments.\n\nn makes one from a file or a table, M in the data area (5) or the prep area (;) from "
-    "what is open there."
+_NO_EXPERIMENT: Final = "No experiments: n makes one."
+_FIRST_STEPS: Final = (
+    "An experiment says what is to be predicted, from which data. n makes one from a file or a table, M in "
+    "the data area (5) or the prep area (;) from what is open there."
 )
 _NO_ENTRY: Final = "Nothing yet. s makes a split."
 _LOG_LINES: Final = 500
@@ -323,7 +324,8 @@ class ExperimentScreen(AreaScreen):
 
     def _draw_experiment(self) -> Content:
         if self.contents is None:
-            return Content("")
+            is_empty = self.query_one("#analytics-experiments", FilteredList).key is None
+            return Content(_FIRST_STEPS if is_empty else "")
         found = self.contents
         counts = len(found.splits), len(found.models), len(found.searches)
         return draw_experiment(found.experiment, counts)

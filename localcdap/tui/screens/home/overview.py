@@ -8,6 +8,13 @@ from pathlib import Path
 
 from localcdap.host.cdap import Cdap
 from localcdap.runs.model import Run, describe_state
+from localcdap.schedules.model import (
+    EventKind,
+    Schedule,
+    ScheduleEvent,
+    ScheduleStatus,
+    ScheduleSummary,
+)
 from localcdap.tui.labels import RUN_MARKS, format_age
 from localcdap.tui.routes import (
     DeployedTarget,
@@ -15,12 +22,15 @@ from localcdap.tui.routes import (
     NavigationTarget,
     PipelineFileTarget,
     RunTarget,
+    SchedulesTarget,
 )
 
 RUNS = 12
 """The most runs that are shown."""
 _STEPS = 5
 """The most next steps that are shown."""
+_LOST = (EventKind.FAILED, EventKind.MISSED, EventKind.TIMED_OUT)
+"""What became of triggers that a user expected to start a run."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,7 @@ class Overview:
     plugins: int
     broken: int
     namespaces: int
+    schedules: list[ScheduleSummary]
 
 
 @dataclass(frozen=True)
@@ -70,14 +81,23 @@ class NextStep:
 
 
 def list_next_steps(overview: Overview) -> list[NextStep]:
-    """Return what to do next: watch what runs, look at what failed, run what was changed since.
+    """Return what to do next: watch what runs, look at what failed or was not started, run what was changed
+    since.
 
-    The newest run of each pipeline decides; after a completed one there is something to look at.
+    The newest run of each pipeline decides; after a completed one there is something to look at. A pipeline
+    with an enabled schedule need not be run by hand.
     """
     newest: dict[str, Run] = {}
     for run in overview.runs:
         newest.setdefault(run.pipeline, run)
     steps = [_create_run_step(run) for run in newest.values()]
+    enabled = [e for e in overview.schedules if e.schedule.status is ScheduleStatus.SCHEDULED]
+    steps += [
+        _create_schedule_step(each.schedule, each.last_event)
+        for each in enabled
+        if each.last_event is not None and each.last_event.kind in _LOST
+    ]
+    waiting = [DeployedTarget(each.schedule.application) for each in enabled]
     for each in overview.pipelines:
         last = newest.get(each.name)
         if last is not None and last.status.is_end and each.changed > last.starting:
@@ -86,12 +106,25 @@ def list_next_steps(overview: Overview) -> list[NextStep]:
             steps.append(
                 NextStep(("~", "$warning"), f"{each.name} has changed", detail, each.target)
             )
-        elif last is None and len(overview.runs) < RUNS and each.kind != "file":
+        elif (
+            last is None
+            and len(overview.runs) < RUNS
+            and each.kind != "file"
+            and each.target not in waiting
+        ):
             steps.append(
                 NextStep(("◌", "$primary"), f"{each.name} has not run", each.kind, each.target)
             )
-    order = ("▶", "✗", "~", "◌", "■", "✓")
+    order = ("▶", "✗", "!", "~", "◌", "■", "✓")
     return sorted(steps, key=lambda step: order.index(step.mark[0]))[:_STEPS]
+
+
+def _create_schedule_step(schedule: Schedule, event: ScheduleEvent) -> NextStep:
+    kind = event.kind.lower().replace("_", " ")
+    what = f"{schedule.application} {schedule.name} {kind} {format_age(event.time)}"
+    target = SchedulesTarget(schedule.application)
+    detail = next(iter(event.message.splitlines()), "")
+    return NextStep(("!", "$warning"), what, detail, target)
 
 
 def _create_run_step(run: Run) -> NextStep:
@@ -136,6 +169,7 @@ def read_overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:
         len(cdap.artifacts.list_plugins(namespace)),
         len(cdap.artifacts.list_artifacts(namespace, errors=True)),
         len(cdap.namespaces.list_namespaces()),
+        cdap.schedules.list_schedules(namespace),
     )
 
 

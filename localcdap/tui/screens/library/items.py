@@ -20,6 +20,7 @@ from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 from localcdap.pipeline.library.export import encode_document, format_json
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.pipeline.validation.repairs import Repair, apply_repairs, create_repair
+from localcdap.schedules.model import ScheduleSummary
 from localcdap.text import plural
 from localcdap.tui.labels import format_age
 from localcdap.tui.lists.filtered_list import ListEntry
@@ -52,6 +53,8 @@ class ItemDetails:
     """Newest first; empty for a template."""
     document: PipelineDocument | None
     """The newest version; None for a template."""
+    schedules: Sequence[ScheduleSummary] = ()
+    """Of a deployed pipeline."""
 
 
 def list_items(cdap: Cdap, namespace: str) -> list[LibraryItem]:
@@ -101,9 +104,11 @@ def format_title(item: LibraryItem, version: ItemVersion | None) -> str:
 
 
 def read_details(cdap: Cdap, namespace: str, item: LibraryItem) -> ItemDetails:
-    """Return an item with its versions and its newest document."""
+    """Return an item with its versions, its newest document and its schedules."""
+    schedules: Sequence[ScheduleSummary] = ()
     match item:
         case Application():
+            schedules = cdap.schedules.list_schedules(namespace, item.name)
             versions = [
                 _read_application_version(e)
                 for e in cdap.applications.list_versions(namespace, item.name)
@@ -115,7 +120,7 @@ def read_details(cdap: Cdap, namespace: str, item: LibraryItem) -> ItemDetails:
         case PluginTemplate():
             return ItemDetails(item, [], None)
     text = export_version(cdap, namespace, item, versions[0])
-    return ItemDetails(item, versions, read_document(text, item.name))
+    return ItemDetails(item, versions, read_document(text, item.name), schedules)
 
 
 def export_version(

@@ -14,7 +14,9 @@ from textual.widgets import Static
 from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
-from localcdap.text import plural
+from localcdap.schedules.model import EventKind, ScheduleStatus, ScheduleSummary
+from localcdap.schedules.triggers import describe_trigger
+from localcdap.text import format_time, plural, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.pipeline_chart import PipelineChart
 from localcdap.tui.labels import format_age
@@ -171,7 +173,27 @@ def _format_item(details: ItemDetails) -> Content:
             item.name, f"{kind} {streaming}pipeline, {plural(len(document.stages), 'stage')}"
         ),
         item.description or "",
+        Content("\n").join(map(_format_schedule, details.schedules)),
         Content("\n").join(_format_stages(document)),
+    )
+
+
+def _format_schedule(summary: ScheduleSummary) -> Content:
+    """Return when a schedule starts the pipeline, and what became of its last trigger if no run did."""
+    schedule, last = summary.schedule, summary.last_event
+    state = "suspended"
+    if schedule.status is ScheduleStatus.SCHEDULED:
+        due = summary.next_runtime
+        state = f"next {format_time(due)}" if due is not None else "enabled"
+    said = ""
+    if last is not None and last.kind is not EventKind.STARTED:
+        said = f"  last {last.kind.lower().replace('_', ' ')}"
+    when = f"{schedule.name}  {describe_trigger(schedule.trigger)}"
+    return Content.assemble(
+        ("schedule  ", MUTED),
+        sanitize_for_terminal(when, single_line=True),
+        (f"  {state}", MUTED),
+        (said, "$text-warning"),
     )
 
 

@@ -22,7 +22,9 @@ from localcdap.tui.routes import (
     DeployedTarget,
     DocumentTarget,
     DraftTarget,
+    NavigationTarget,
     RunHistoryTarget,
+    SchedulesTarget,
 )
 from localcdap.tui.screens.home.pipeline_import import import_pipeline
 from localcdap.tui.screens.library import items as library
@@ -117,10 +119,18 @@ class LibraryScreen(LibraryListScreen):
         if isinstance(self.item, Application):
             self.studio.navigate(RunHistoryTarget(self.item.name))
 
+    def show_target(self, target: NavigationTarget) -> None:
+        if isinstance(target, SchedulesTarget):
+            self.go_to(f"deployed {target.pipeline}")
+            self._show_schedules(target.pipeline)
+
     def action_schedules(self) -> None:
         """Show the schedules of the highlighted pipeline."""
         if isinstance(self.item, Application):
-            self.app.push_screen(SchedulesDialog(self.item.name))
+            self._show_schedules(self.item.name)
+
+    def _show_schedules(self, pipeline: str) -> None:
+        self.app.push_screen(SchedulesDialog(pipeline), lambda _: self.reload())
 
     def action_copy(self) -> None:
         self.export_highlighted(lambda text: self.studio.copy_text(text, "pipeline"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Final
 
 from textual.content import Content
@@ -126,8 +127,8 @@ def format_stage(each: SlowStage, width: int) -> Content:
 
 
 def format_planned(each: PlannedTime, width: int) -> Content:
-    """Return the line of a run that a schedule will start."""
-    when = each.text.rpartition(" ")[0].removesuffix(":00")
+    """Return the line of a run that a schedule will start, with the time in the zone of this machine."""
+    when = f"{datetime.datetime.fromtimestamp(each.time / 1000).astimezone():%a %Y-%m-%d %H:%M}"
     name = sanitize_name(f"{each.application} › {each.schedule}")
     return Content.assemble(
         fit_to_width(f"  {name}", max(8, width - len(when) - 1)), (f" {when}", MUTED)

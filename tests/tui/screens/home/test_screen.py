@@ -13,8 +13,17 @@ from localcdap.home import find_shipped_data
 from localcdap.host import demo
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
-from localcdap.runs.model import RunError
-from localcdap.tui.routes import DeployedTarget, PipelineFileTarget, RunTarget
+from localcdap.runs.model import RunError, get_now
+from localcdap.schedules.model import (
+    EventKind,
+    Schedule,
+    ScheduleEvent,
+    ScheduleStatus,
+    ScheduleSummary,
+    TimeTrigger,
+)
+from localcdap.tui.routes import DeployedTarget, PipelineFileTarget, RunTarget, SchedulesTarget
+from localcdap.tui.screens.home.overview import Overview, RecentPipeline, list_next_steps
 from localcdap.tui.screens.home.pipeline_import import FailedImportDialog
 from localcdap.tui.screens.home.screen import _spread
 from tests.runs.stored_runs import write_run
@@ -247,3 +256,24 @@ async def test_home_says_what_to_do_next_and_a_key_goes_there(open_studio, cdap)
         await driver.until(lambda: driver.app.current_mode == "runs")
         await driver.until(lambda: driver.app.screen.run is not None)
         assert driver.app.screen.run.error.stage == "Parse"
+
+
+def test_a_schedule_that_started_no_run_is_looked_at_and_its_pipeline_not_run_by_hand():
+    def make(name: str, kind: EventKind, status=ScheduleStatus.SCHEDULED) -> ScheduleSummary:
+        schedule = Schedule("default", name, "nightly", TimeTrigger("0 3 * * *"), status=status)
+        event = ScheduleEvent(1, "default", name, "nightly", get_now(), kind, "No host was up.")
+        return ScheduleSummary(schedule, None, event)
+
+    names = ("missed", "ran", "off")
+    pipelines = [RecentPipeline(name, "deployed", 1, DeployedTarget(name)) for name in names]
+    schedules = [
+        make("missed", EventKind.MISSED),
+        make("ran", EventKind.STARTED),
+        make("off", EventKind.MISSED, ScheduleStatus.SUSPENDED),
+    ]
+    steps = list_next_steps(Overview(pipelines, [], 0, 0, 1, schedules))
+    assert [(each.what, each.target) for each in steps] == [
+        ("missed nightly missed now", SchedulesTarget("missed")),
+        ("off has not run", DeployedTarget("off")),
+    ]
+    assert steps[0].detail == "No host was up."

@@ -65,13 +65,15 @@ async def test_deleting_asks_for_the_name(open_studio, cdap, team: str):
         assert driver.app.screen.explain_disabled("delete") == "default cannot be deleted"
 
 
-async def test_contents_are_counted(open_studio, cdap, team: str):
-    cdap.secure_keys.put(team, "key", "secret")
+async def test_contents_are_counted_and_named(open_studio, cdap, team: str):
+    for name in ("mail", "shop"):
+        cdap.secure_keys.put(team, name, "secret")
     async with open_studio() as driver:
         for key in ("7", "j"):
             await driver.press(key)
         reported = str(driver.app.screen.query_one("#contents", Static).content)
-        assert "1  secure key" in reported
+        line = next(each for each in reported.splitlines() if "secure key" in each)
+        assert line.split() == ["2", "secure", "keys", "mail,", "shop"]
         assert "0  drafts" in reported
         assert "What we share." in reported
 
