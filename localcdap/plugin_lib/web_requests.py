@@ -83,7 +83,7 @@ class WebServiceConfig(PluginConfig, macros=True):
         request = urllib.request.Request(  # noqa: S310 - its scheme is checked above
             self.url.strip(), body, headers, method=method
         )
-        handlers: Sequence[urllib.request.BaseHandler] = () if self.follow else (_NoRedirects(),)
+        handlers: Sequence[urllib.request.BaseHandler] = () if self.follow else (NoRedirects(),)
         opener = urllib.request.build_opener(*handlers)
         with opener.open(request, timeout=self.get_timeout_ms() / 1000 or None) as answer:
             return WebAnswer(answer.status, answer.reason, answer.read(max_bytes))
@@ -110,7 +110,9 @@ class WebRequestConfig(WebServiceConfig, macros=True):
         return self._open(self.method, body, self._read_headers(), max_bytes)
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Makes a redirect an error: its target would get what was meant for another server."""
+
     def redirect_request(
         self,
         req: urllib.request.Request,
