@@ -42,12 +42,19 @@ def send_again(client, recorded: Exchange, run: str, source: Path) -> str:
     while True:
         response = client.send(recorded.method, path, content=body, headers=recorded.headers)
         answer = read_answer(path, response.text)
-        sent = Exchange(*(getattr(recorded, each) for each in ("method", "path", "headers", "body")),
-                        response.status_code, answer)
+        sent = Exchange(
+            *(getattr(recorded, each) for each in ("method", "path", "headers", "body")),
+            response.status_code,
+            answer,
+        )
         (found,) = normalize([sent], str(source))
         if found == recorded:
             return response.text
-        is_waiting = answer in ({"status": "PENDING"}, {"status": "STARTING"}, {"status": "RUNNING"})
+        is_waiting = answer in (
+            {"status": "PENDING"},
+            {"status": "STARTING"},
+            {"status": "RUNNING"},
+        )
         assert is_waiting and time.monotonic() < deadline, (found, response.text)
         time.sleep(0.05)
 

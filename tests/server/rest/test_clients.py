@@ -244,7 +244,10 @@ def test_the_cli_asks_for_system_services(client):
         ("live-info", {"containers": []}),
     ):
         assert client.ok("GET", f"{services}/metrics/{rest}") == expected
-        assert client.refused("GET", f"{services}/nope/{rest}") == (404, "Invalid service name nope")
+        assert client.refused("GET", f"{services}/nope/{rest}") == (
+            404,
+            "Invalid service name nope",
+        )
 
 
 def test_the_cli_names_the_version_in_every_path(client, pipeline):

@@ -83,9 +83,7 @@ def put_credential(request: RestRequest) -> Answer:
     store, name = OAuthStore(request.cdap), request.path["provider"]
     credential = request.path["credential"]
     fields = {"code": code, "redirect_uri": target, "grant_type": "authorization_code"}
-    answer = request_tokens(
-        *store.get_provider(name), fields, "Error while fetching refresh token"
-    )
+    answer = request_tokens(*store.get_provider(name), fields, "Error while fetching refresh token")
     tokens = answer.require_success("refresh token")
     if refresh := _find_text(tokens, "refresh_token"):
         store.put_refresh_token(name, credential, RefreshToken(refresh, target))
