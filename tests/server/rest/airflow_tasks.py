@@ -1,6 +1,6 @@
 """Tasks of Airflow on a server of localcdap. ``test_airflow.py`` runs this with a Python that has Airflow.
 
-What needs Google is replaced: the credentials, the token of the asynchronous hook, the look-up of the instance.
+What needs Google is replaced: credentials, the token of the asynchronous hook, the look-up of the instance.
 Usage: airflow_tasks.py ADDRESS PIPELINE_FILE SOURCE_FILE. It prints a JSON object of what the tasks gave.
 """
 
@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import google.auth.transport.requests
 from airflow.providers.common.compat.sdk import TaskDeferred
 from airflow.providers.google.cloud.hooks import datafusion as hooks
 from airflow.providers.google.cloud.operators.datafusion import (
@@ -143,7 +142,7 @@ def main() -> None:
     url = f"{address}/api"
     replace_google(url)
     given = run_tasks(url, json.loads(Path(pipeline).read_text()), source)
-    print(json.dumps(given))
+    sys.stdout.write(json.dumps(given) + "\n")
 
 
 if __name__ == "__main__":

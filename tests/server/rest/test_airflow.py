@@ -31,6 +31,7 @@ from tests.server.rest.server_process import Server
 
 FOLDER = Path(__file__).parent
 FILE = FOLDER / "airflow_requests.json"
+WAITING = [{"status": each} for each in ("PENDING", "STARTING", "RUNNING")]
 PYTHON = os.environ.get("LOCALCDAP_AIRFLOW_PYTHON")
 
 
@@ -50,12 +51,9 @@ def send_again(client, recorded: Exchange, run: str, source: Path) -> str:
         (found,) = normalize([sent], str(source))
         if found == recorded:
             return response.text
-        is_waiting = answer in (
-            {"status": "PENDING"},
-            {"status": "STARTING"},
-            {"status": "RUNNING"},
-        )
-        assert is_waiting and time.monotonic() < deadline, (found, response.text)
+        is_waiting = answer in WAITING
+        assert is_waiting, (found, response.text)
+        assert time.monotonic() < deadline, recorded
         time.sleep(0.05)
 
 

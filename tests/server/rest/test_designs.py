@@ -1,16 +1,25 @@
 """The calls and the JSON of the design documents, as they are written there.
 
-What a document writes as ``...`` or ``{ schema object }`` is left out, or a schema. Designs: "CDAP Capabilities",
-"Pipeline System Application", "System Applications", "Dataset Improvements".
+What a document writes as ``...`` or ``{ schema object }`` is left out, or a schema.
+Texts of errors are those of CDAP 6.
 """
 
 from __future__ import annotations
+
+import json
 
 import pytest
 
 from tests.server.rest.client import NS, STUDIO
 
 SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "string"}]}
+ROW = {**SCHEMA, "fields": [*SCHEMA["fields"], {"name": "n", "type": "int"}]}
+
+
+MISSING = (
+    "Plugin named 'pluginName' of type 'pluginType' not found. The pipeline asks for artifact "
+    "core-plugins 1.0.0 ({scope})."
+)
 
 
 def get_stage(scope: str) -> dict:
@@ -34,7 +43,7 @@ def test_validate_stage(client, scope):
 
     (error,) = found["errors"]
     assert error["type"] == "Artifact Not Found"
-    assert error["message"] == "No plugin named 'pluginName' could be found."
+    assert error["message"] == MISSING.format(scope=scope)
     assert found["spec"] is None
 
 
@@ -54,9 +63,7 @@ def test_validate_pipeline_with_a_missing_artifact(client):
             (5, "batchsink", "Table", "9.9.9"),
         )
     ]
-    stages[0]["plugin"]["properties"]["schema"] = (
-        '{"type": "record", "name": "r", "fields": [{"name": "a", "type": "string"}]}'
-    )
+    stages[0]["plugin"]["properties"]["schema"] = json.dumps(ROW)
     del stages[0]["plugin"]["artifact"]
     body = {
         "artifact": {"scope": "SYSTEM", "name": "cdap-data-pipeline", "version": "6.0.0"},
@@ -65,7 +72,8 @@ def test_validate_pipeline_with_a_missing_artifact(client):
 
     found = client.ok("POST", f"{STUDIO}/validations/pipeline", body)
 
-    (error,) = found["errors"]
+    assert len(found["errors"]) == 1, found["errors"]
+    error = found["errors"][0]
     assert (error["stage"], error["type"]) == ("stage-5", "Artifact Not Found")
     suggested = error["suggestedArtifact"]
     assert (suggested["scope"], suggested["name"]) == ("SYSTEM", "core-plugins")
@@ -111,15 +119,17 @@ def test_an_invalid_field_is_named(client):
     )
 
 
-def test_stage_debugging_says_why_there_is_no_output(client):
+def test_a_stage_of_an_unknown_type_cannot_be_debugged(client):
     records = [{"a": "x"}]
     body = {
         "namespace": "default",
         "stage": get_stage("SYSTEM"),
         "input": [{"stage": "input stage name", "schema": SCHEMA, "records": records}],
     }
-    found = client.ok("POST", f"{STUDIO}/validations/output", body)
-    assert "pluginName" in found["errors"][0]["message"]
+    assert client.refused("POST", f"{STUDIO}/validations/output", body) == (
+        400,
+        "Stage 'stageName', of type pluginType, handles no records.",
+    )
 
 
 def test_a_method_of_an_unknown_plugin(client):
@@ -140,10 +150,10 @@ def test_services_of_system_applications(client, path):
     assert client.ok("GET", f"/v3/namespaces/system/apps/{path}") is not None
 
 
-@pytest.mark.parametrize("query", ["", "?capability=spark_2", "?capabilities=mode_cloud"])
+@pytest.mark.parametrize("query", ["", "&capability=spark_2", "&capabilities=mode_cloud"])
 def test_plugins_by_capability(client, query):
-    artifact = f"{NS}/artifacts/cdap-data-pipeline/versions/6.0.0"
-    found = client.ok("GET", f"{artifact}/extensions/batchsource{query}")
+    artifact = f"{NS}/artifacts/cdap-data-pipeline/versions/6.10.0"
+    found = client.ok("GET", f"{artifact}/extensions/batchsource?scope=system{query}")
     for each in found:
         assert set(each) >= {"name", "type", "description", "className", "artifact", "capability"}
         assert set(each["artifact"]) == {"name", "version", "scope"}

@@ -1,4 +1,4 @@
-"""OAuth providers and credentials, as Terraform's provider ``cdap`` makes them, with a provider on this machine."""
+"""OAuth providers and credentials, as Terraform's provider ``cdap`` makes them."""
 
 from __future__ import annotations
 

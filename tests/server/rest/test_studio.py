@@ -170,11 +170,11 @@ def test_connections(client, tmp_path):
     }
     path = f"{STUDIO}/connections/My%20files"
     client.ok("PUT", path, body)
-    assert client.refused("PUT", path.replace("%20", "-"), body) == (
-        409,
+    same_id = (
         "Connection My files in namespace default has same id my_files. Please choose a different "
-        "connection name.",
+        "connection name."
     )
+    assert client.refused("PUT", path.replace("%20", "-"), body) == (409, same_id)
     client.ok("PUT", path, body)  # the original replaces what has the same name
     assert [each["name"] for each in client.ok("GET", f"{STUDIO}/connections")] == ["My files"]
     assert client.ok("POST", f"{STUDIO}/connections/test", body) == ""

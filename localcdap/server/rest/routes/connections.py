@@ -59,8 +59,8 @@ def delete_connection(request: RestRequest) -> Answer:
     if _find(request).pre_configured:
         raise RestError(
             409,
-            f"Connection {request.path['connection']} in namespace {request.namespace} is pre-configured and it "
-            "cannot be deleted.",
+            f"Connection {request.path['connection']} in namespace {request.namespace} is pre-configured "
+            "and it cannot be deleted.",
         )
     request.cdap.connections.delete(request.namespace, request.path["connection"])
     return DONE

@@ -68,7 +68,7 @@ def get_instances(request: RestRequest) -> Answer:
 
 @ROUTES.add("GET", "/v3/system/services/{service}/live-info")
 def get_live_info(request: RestRequest) -> Answer:
-    """Return the containers of a service: there are none (CDAP 6 ``AbstractInMemoryMasterServiceManager``)."""
+    """Return no containers, as the sandbox (CDAP 6 ``AbstractInMemoryMasterServiceManager``)."""
     _require_service(request)
     return send_json({"containers": []})
 
