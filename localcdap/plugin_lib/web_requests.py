@@ -83,7 +83,7 @@ class WebServiceConfig(PluginConfig, macros=True):
         request = urllib.request.Request(  # noqa: S310 - its scheme is checked above
             self.url.strip(), body, headers, method=method
         )
-        handlers: Sequence[urllib.request.BaseHandler] = () if self.follow else (NoRedirects(),)
+        handlers: Sequence[urllib.request.BaseHandler] = () if self.follow else (_NoRedirects(),)
         opener = urllib.request.build_opener(*handlers)
         with opener.open(request, timeout=self.get_timeout_ms() / 1000 or None) as answer:
             return WebAnswer(answer.status, answer.reason, answer.read(max_bytes))
@@ -110,9 +110,7 @@ class WebRequestConfig(WebServiceConfig, macros=True):
         return self._open(self.method, body, self._read_headers(), max_bytes)
 
 
-class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Makes a redirect an error: its target would get what was meant for another server."""
-
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self,
         req: urllib.request.Request,

@@ -18,7 +18,7 @@ from localcdap.api.errors import NotFoundError
 from localcdap.decoders import convert, decode_json
 from localcdap.host import Cdap
 from localcdap.namespaces.model import SYSTEM
-from localcdap.plugin_lib.web_requests import NoRedirects
+from localcdap.openlineage.http_endpoint import RefuseRedirects
 from localcdap.server.rest.answers import RestError, encode
 
 _KIND: Final = "OAuth provider"
@@ -166,7 +166,7 @@ def request_tokens(
         request = urllib.request.Request(  # noqa: S310 - its scheme was checked when it was stored
             provider.token_refresh_url, urlencode(fields).encode(), headers, method="POST"
         )
-        opener = urllib.request.build_opener(NoRedirects())
+        opener = urllib.request.build_opener(RefuseRedirects())
         with opener.open(request, timeout=_TIMEOUT_S) as answer:
             return _read_answer(answer.status, answer.reason, answer)
     except urllib.error.HTTPError as error:

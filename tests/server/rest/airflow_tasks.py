@@ -108,7 +108,7 @@ def run_tasks(url: str, pipeline: dict[str, Any], source: str) -> dict[str, Any]
     )
     given["all"] = list_pipelines("list")
     given["batch"] = list_pipelines("list_batch", artifact_name="cdap-data-pipeline")
-    given["version"] = list_pipelines("list_version", artifact_version="6.0.0")
+    given["version"] = list_pipelines("list_version", artifact_version="6.10.0")
 
     run = start("start", asynchronous=True).execute(context)
     CloudDataFusionPipelineStateSensor(

@@ -42,7 +42,8 @@ def read_answer(path: str, text: str) -> Any:
         return {"status": value["status"]}
     if path.endswith("/start"):
         return value
-    return [each["name"] for each in value] if path.partition("?")[0].endswith("/apps") else None
+    is_list = path.endswith("/apps") or "/apps/artifact" in path
+    return [each["name"] for each in value] if is_list else None
 
 
 def normalize(exchanges: Iterable[Exchange], source: str) -> list[Exchange]:

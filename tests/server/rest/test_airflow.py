@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.server.rest.recording import (
@@ -43,11 +44,7 @@ def send_again(client, recorded: Exchange, run: str, source: Path) -> str:
     while True:
         response = client.send(recorded.method, path, content=body, headers=recorded.headers)
         answer = read_answer(path, response.text)
-        sent = Exchange(
-            *(getattr(recorded, each) for each in ("method", "path", "headers", "body")),
-            response.status_code,
-            answer,
-        )
+        sent = msgspec.structs.replace(recorded, status=response.status_code, answer=answer)
         (found,) = normalize([sent], str(source))
         if found == recorded:
             return response.text

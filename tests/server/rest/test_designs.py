@@ -48,7 +48,7 @@ def test_validate_stage(client, scope):
 
 
 def test_validate_pipeline_with_a_missing_artifact(client):
-    stages = [
+    stages: list[dict] = [
         {
             "name": f"stage-{number}",
             "plugin": {

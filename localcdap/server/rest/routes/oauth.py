@@ -160,12 +160,12 @@ def _read_url(values: dict[str, Any], name: str) -> str:
     :raises RestError: when it is not one of HTTP (400).
     """
     text = values.get(name)
+    if not isinstance(text, str):
+        raise RestError(400, f"Invalid URL: {name} is missing")
     try:
-        parts = urlsplit(text) if isinstance(text, str) else None
+        parts = urlsplit(text)
     except ValueError as error:
         raise RestError(400, f"Invalid URL: {error}") from None
-    if parts is None:
-        raise RestError(400, f"Invalid URL: {name} is missing")
     if not parts.scheme:
         raise RestError(400, f"Invalid URL: no protocol: {text}")
     if parts.scheme not in ("http", "https") or not parts.netloc:
