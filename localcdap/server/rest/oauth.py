@@ -63,7 +63,7 @@ class TokenAnswer(msgspec.Struct):
     text: str
 
     def decode(self) -> dict[str, Any]:
-        """Return the tokens; an answer that is no JSON object has none."""
+        """Return the tokens; none when the answer is not a JSON object."""
         try:
             found = decode_json(self.text.encode())
         except msgspec.DecodeError:
