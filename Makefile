@@ -1,7 +1,11 @@
 # The tools of a virtual environment made as the README says: pip install -e '.[test]'
 BIN ?= .venv/bin
 
-.PHONY: check format-check lint types imports test format docs lock
+# Airflow with its Google provider, 2.1 GB, outside of the project; pip's own settings name the registry.
+AIRFLOW_VERSION := 22.8.0
+AIRFLOW ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/localcdap/airflow-google-$(AIRFLOW_VERSION)
+
+.PHONY: check format-check lint types imports test airflow format docs lock
 
 check: format-check lint types imports test
 
@@ -19,6 +23,15 @@ imports:
 
 test:
 	$(BIN)/pytest -n 3
+
+# Airflow's own operators against a server: see tests/server/rest/test_airflow.py
+airflow: $(AIRFLOW)/installed
+	LOCALCDAP_AIRFLOW_PYTHON=$(AIRFLOW)/bin/python $(BIN)/pytest tests/server/rest/test_airflow.py
+
+$(AIRFLOW)/installed:
+	python3 -m venv $(AIRFLOW)
+	$(AIRFLOW)/bin/pip install apache-airflow-providers-google==$(AIRFLOW_VERSION)
+	touch $@
 
 format:
 	$(BIN)/ruff format .

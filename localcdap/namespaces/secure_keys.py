@@ -121,6 +121,7 @@ class SecureKeyService:
             raise NotFoundError(
                 f"There is no secure key '{name}' in namespace '{namespace}'; available: {known}.",
                 f"Set it: localcdap secrets put {name}" if _NAME.fullmatch(name) else None,
+                entity=f"securekey:{namespace}.{name}",
             )
         return found
 

@@ -34,7 +34,7 @@ class HttpEndpoint:
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
         self._timeout_s = timeout_s
-        self._opener = urllib.request.build_opener(_RefuseRedirects)
+        self._opener = urllib.request.build_opener(RefuseRedirects)
 
     def deliver(self, events: Sequence[WaitingEvent]) -> None:
         """Send each event, in a request of its own."""
@@ -56,7 +56,7 @@ class HttpEndpoint:
             ) from None
 
 
-class _RefuseRedirects(urllib.request.HTTPRedirectHandler):
+class RefuseRedirects(urllib.request.HTTPRedirectHandler):
     """Follows no redirection: it would turn the request into one without the event."""
 
     def redirect_request(self, *_: object) -> None:

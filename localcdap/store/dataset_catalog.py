@@ -70,7 +70,8 @@ def require_dataset(tx: Transaction, namespace: str, name: str) -> StoredDataset
     )
     known = format_available(name, [row[0] for row in rows])
     raise NotFoundError(
-        f"There is no dataset '{name}' in namespace '{namespace}'; available: {known}."
+        f"There is no dataset '{name}' in namespace '{namespace}'; available: {known}.",
+        entity=f"dataset:{namespace}.{name}",
     )
 
 

@@ -7,6 +7,7 @@ clients of Airflow take 201 and 204 for errors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
@@ -104,6 +105,18 @@ def describe(error: LocalcdapError) -> str:
     if isinstance(error, NotFoundError) and error.entity is not None:
         return f"'{error.entity}' was not found."  # CDAP 6 ``NotFoundException``
     return error.message if isinstance(error, _OF_ORIGINAL) else error.full_message
+
+
+@contextmanager
+def name_missing(text: str) -> Iterator[None]:
+    """Give the error of a block that finds nothing the text of the original.
+
+    :raises RestError: in place of a NotFoundError (404).
+    """
+    try:
+        yield
+    except NotFoundError:
+        raise RestError(404, text) from None
 
 
 def _describe_failure(failure: Mapping[str, Any]) -> str:

@@ -12,9 +12,9 @@ from localcdap.api.app import (
     JobLogLine,
     NamespaceSummary,
     NotFoundError,
+    SparkService,
     SystemApplication,
     SystemEventListener,
-    SystemService,
     TransactionContext,
     application,
     delete,
@@ -54,7 +54,7 @@ _MODEL = _EXPERIMENT + "/models/{model}"
 _SPLIT = _EXPERIMENT + "/splits/{split}"
 
 
-class ModelManagerService(SystemService):
+class ModelManagerService(SparkService):
     """Experiments, splits and models."""
 
     name = "ModelManagerService"

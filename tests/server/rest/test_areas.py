@@ -120,7 +120,9 @@ def test_secure_keys(client):
     )
     assert client.refused("PUT", path)[1].startswith("Unable to parse the request.")
     client.ok("DELETE", path)
-    assert client.refused("DELETE", path)[0] == 404
+    missing = (404, "'securekey:default.abc' was not found.")
+    assert client.refused("DELETE", path) == missing
+    assert client.refused("GET", path) == client.refused("GET", f"{path}/metadata") == missing
 
 
 def test_metadata_in_both_forms(client):
@@ -217,7 +219,9 @@ def test_datasets(client):
     assert client.refused("PUT", f"{NS}/data/datasets/other", {"typeName": "nope"})[0] == 404
     assert client.refused("PUT", f"{NS}/data/datasets/other", {})[0] == 400
     client.ok("DELETE", path)
-    assert client.refused("GET", path)[0] == 404
+    missing = (404, "'dataset:default.files' was not found.")
+    assert client.refused("GET", path) == client.refused("DELETE", path) == missing
+    assert client.refused("PUT", f"{path}/properties", {}) == missing
     assert client.ok("POST", f"{path}/admin/exists")["result"] is False
     types = client.ok("GET", f"{NS}/data/types")
     assert "table" in [each["name"] for each in types]
@@ -329,7 +333,10 @@ def test_artifacts_that_cannot_be_used_leave_nothing(client, body, headers, expe
 
 def test_wrong_calls_of_artifacts(client):
     assert client.refused("GET", f"{NS}/artifacts?scope=x") == (400, "Invalid scope x")
-    assert client.refused("GET", f"{NS}/artifacts/nope")[0] == 404
+    assert client.refused("GET", f"{NS}/artifacts/nope") == (
+        404,
+        "'artifact:default.nope' was not found.",
+    )
     assert (
         client.refused("GET", f"{NS}/artifacts/cdap-data-pipeline?scope=system&order=up")[0] == 400
     )

@@ -1,14 +1,15 @@
 """What Airflow, Terraform, the CDAP CLI and scripts send, in their order, and what they need in the answers.
 
-Airflow's requests are those of ``DataFusionHook`` (apache-airflow-providers-google 22.8), Terraform's those
-of the provider ``cdap``.
+Terraform's requests are those of the provider ``cdap``; what Airflow really sends is in ``test_airflow.py``.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import time
 import uuid
+import zipfile
 
 import pytest
 
@@ -165,6 +166,25 @@ def test_terraform_manages_a_profile(client):
     assert [each["name"] for each in listed] == ["native"]
 
 
+def test_terraform_manages_an_artifact(client):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as jar:
+        jar.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
+    parents = ("system:cdap-data-pipeline[6.0.0,7.0.0)", "system:cdap-data-streams[6.0.0,7.0.0)")
+    headers = {"Artifact-Version": "1.0.0", "Artifact-Extends": "/".join(parents)}
+    path = f"{NS}/artifacts/by-terraform"
+
+    client.ok("POST", path, content=archive.getvalue(), headers=headers)
+    client.ok("PUT", f"{path}/versions/1.0.0/properties", {"widgets.a-b": "{}", "doc.a-b": "text"})
+
+    listed = client.ok("GET", f"{NS}/artifacts")
+    assert "by-terraform" in [each["name"] for each in listed]
+    assert client.ok("GET", f"{path}/versions/1.0.0/properties")["doc.a-b"] == "text"
+    client.ok("DELETE", f"{path}/versions/1.0.0")
+    listed = client.ok("GET", f"{NS}/artifacts")
+    assert "by-terraform" not in [each["name"] for each in listed]
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "expected"),
     [
@@ -198,6 +218,36 @@ def test_terraform_finds_its_run_by_an_argument(client, pipeline):
     stopped = client.send("POST", f"{address}/stop")
     assert stopped.status_code in (200, 400)  # it may have failed already: there is no such file
     assert client.ok("GET", address)["status"] in ("KILLED", "FAILED")
+
+
+def test_a_shell_script_starts_with_an_empty_object(client, pipeline):
+    app = f"{NS}/apps/by_script"
+    client.ok("PUT", app, content=json.dumps(pipeline))
+    client.ok("PUT", f"{app}/preferences", {"in.path": "/nowhere/in.csv"})
+
+    client.ok("POST", f"{app}/{WORKFLOW}/start", content="{}")
+
+    (run,) = client.ok("GET", f"{app}/{WORKFLOW}/runs")
+    assert run["status"] in ("PENDING", "STARTING", "RUNNING", "FAILED")
+    assert client.send("POST", f"{app}/{WORKFLOW}/stop").status_code in (200, 400)
+    (run,) = client.ok("GET", f"{app}/{WORKFLOW}/runs")
+    assert run["status"] in ("KILLED", "FAILED")
+
+
+def test_the_cli_asks_for_system_services(client):
+    services = "/v3/system/services"
+    names = [each["name"] for each in client.ok("GET", services)]
+    assert client.ok("GET", f"{services}/status") == dict.fromkeys(names, "OK")
+    for rest, expected in (
+        ("status", {"status": "OK"}),
+        ("instances", {"requested": 1, "provisioned": 1}),
+        ("live-info", {"containers": []}),
+    ):
+        assert client.ok("GET", f"{services}/metrics/{rest}") == expected
+        assert client.refused("GET", f"{services}/nope/{rest}") == (
+            404,
+            "Invalid service name nope",
+        )
 
 
 def test_the_cli_names_the_version_in_every_path(client, pipeline):

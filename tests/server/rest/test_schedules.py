@@ -104,6 +104,14 @@ def test_versioned_routes_ignore_the_version(client, nightly):
     assert client.ok("GET", nightly) == client.ok("GET", versioned)
 
 
+def test_the_cli_enables_a_schedule_by_the_old_path(client, nightly):
+    old = f"{APP}/versions/-SNAPSHOT/program-type/schedules/program-id/nightly/action"
+    assert client.ok("PUT", f"{old}/enable") == "OK"
+    assert client.ok("GET", f"{nightly}/status") == {"status": "SCHEDULED"}
+    assert client.refused("PUT", f"{old}/enable")[0] == 409
+    assert client.refused("PUT", f"{old}/jump")[0] == 400
+
+
 def test_schedules_are_listed_with_filters(client, nightly):
     after = {
         "type": "PROGRAM_STATUS",

@@ -156,7 +156,8 @@ def test_drafts(client, pipeline):
     bad = {**pipeline, "artifact": {"name": "other", "version": "1", "scope": "SYSTEM"}}
     assert client.refused("PUT", path, bad)[0] == 400
     client.ok("DELETE", f"{path}/")
-    assert client.refused("GET", path)[0] == 404
+    missing = (404, "Draft '1234-5678' in namespace 'default' not found.")
+    assert client.refused("GET", path) == client.refused("DELETE", path) == missing
 
 
 def test_connections(client, tmp_path):
@@ -169,8 +170,12 @@ def test_connections(client, tmp_path):
     }
     path = f"{STUDIO}/connections/My%20files"
     client.ok("PUT", path, body)
-    assert client.refused("PUT", path, body)[0] == 409
-    client.ok("PUT", path, {**body, "overWrite": True})
+    same_id = (
+        "Connection My files in namespace default has same id my_files. Please choose a different "
+        "connection name."
+    )
+    assert client.refused("PUT", path.replace("%20", "-"), body) == (409, same_id)
+    client.ok("PUT", path, body)  # the original replaces what has the same name
     assert [each["name"] for each in client.ok("GET", f"{STUDIO}/connections")] == ["My files"]
     assert client.ok("POST", f"{STUDIO}/connections/test", body) == ""
     listed = client.ok("POST", f"{path}/browse", {"path": str(tmp_path), "limit": 10})
@@ -183,7 +188,10 @@ def test_connections(client, tmp_path):
     sample = client.ok("POST", f"{path}/sample", {"path": str(tmp_path / "people.csv"), "limit": 5})
     assert len(sample["sample"]) == 1
     client.ok("DELETE", path)
-    assert client.refused("GET", path)[0] == 404
+    missing = (404, "Connection 'My files' in namespace 'default' not found.")
+    assert client.refused("GET", path) == client.refused("DELETE", path) == missing
+    for method in ("browse", "sample", "specification"):
+        assert client.refused("POST", f"{path}/{method}", {"path": "/", "limit": 1}) == missing
     system = STUDIO.replace("/default", "/system")
     assert client.refused("GET", f"{system}/connections") == (
         400,

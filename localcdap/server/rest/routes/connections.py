@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from localcdap.api.app.connections import ConnectionPlugin
+from localcdap.api.app.connections import Connection, ConnectionPlugin, to_connection_id
 from localcdap.api.connector import BrowseRequest, SampleRequest, SpecificationRequest
 from localcdap.namespaces.model import SYSTEM
-from localcdap.server.rest.answers import DONE, Answer, RestError, send_json
+from localcdap.server.rest.answers import DONE, Answer, RestError, name_missing, send_json
 from localcdap.server.rest.request import RestRequest
 from localcdap.server.rest.router import RouteTable
 from localcdap.server.rest.routes.studio import (
@@ -32,20 +32,23 @@ def list_connections(request: RestRequest) -> Answer:
 @ROUTES.add("GET", *list_studio_patterns(_ONE))
 def get_connection(request: RestRequest) -> Answer:
     _require_context(request, "Getting connection")
-    return send_json(request.cdap.connections.find(request.namespace, request.path["connection"]))
+    return send_json(_find(request))
 
 
 @ROUTES.add("PUT", *list_studio_patterns(_ONE))
 def put_connection(request: RestRequest) -> Answer:
-    """Create a connection, or replace it when the body says so."""
+    """Create a connection, or replace that of the name."""
     _require_context(request, "Creating connection")
     given = read_object(request, _EMPTY)
     name = request.path["connection"]
-    if not given.get("overWrite") and _exists(request, name):
-        raise RestError(
-            409,
-            f"Connection '{name}' in namespace '{request.namespace}' exists; set 'overWrite' to replace it.",
-        )
+    for each in request.cdap.connections.list_connections(request.namespace):
+        id = to_connection_id(name)
+        if each.connection_id == id and each.name != name and not given.get("overWrite"):
+            raise RestError(
+                409,
+                f"Connection {each.name} in namespace {request.namespace} has same id {id}. Please choose a "
+                "different connection name.",
+            )
     request.cdap.connections.load(request.namespace, {**given, "name": name})
     return DONE
 
@@ -53,6 +56,12 @@ def put_connection(request: RestRequest) -> Answer:
 @ROUTES.add("DELETE", *list_studio_patterns(_ONE))
 def delete_connection(request: RestRequest) -> Answer:
     _require_context(request, "Deleting connection")
+    if _find(request).pre_configured:
+        raise RestError(
+            409,
+            f"Connection {request.path['connection']} in namespace {request.namespace} is pre-configured "
+            "and it cannot be deleted.",
+        )
     request.cdap.connections.delete(request.namespace, request.path["connection"])
     return DONE
 
@@ -72,6 +81,7 @@ def browse(request: RestRequest) -> Answer:
     given = read_object(request, _EMPTY)
     if given.get("path") is None:
         raise RestError(400, "Path is not provided in the browse request")
+    _find(request)
     return send_json(
         request.cdap.connectors.browse(
             request.namespace, request.path["connection"], convert_part(given, BrowseRequest)
@@ -85,6 +95,7 @@ def sample(request: RestRequest) -> Answer:
     given = read_object(request, _EMPTY)
     if given.get("path") is None:
         raise RestError(400, "Path is not provided in the sample request")
+    _find(request)
     found = request.cdap.connectors.sample(
         request.namespace, request.path["connection"], convert_part(given, SampleRequest)
     )
@@ -94,15 +105,24 @@ def sample(request: RestRequest) -> Answer:
 @ROUTES.add("POST", *list_studio_patterns(f"{_ONE}/specification"))
 def specify(request: RestRequest) -> Answer:
     _require_context(request, "Generating connector spec")
-    asked = convert_part(read_object(request, _EMPTY), SpecificationRequest)
+    given = read_object(request, _EMPTY)
+    if given.get("path") is None:
+        raise RestError(400, "Path is not provided in the sample request")
+    _find(request)
+    asked = convert_part(given, SpecificationRequest)
     return send_json(
         request.cdap.connectors.specify(request.namespace, request.path["connection"], asked)
     )
 
 
-def _exists(request: RestRequest, name: str) -> bool:
-    found = request.cdap.connections.list_connections(request.namespace)
-    return name in {each.name for each in found}
+def _find(request: RestRequest) -> Connection:
+    """Return the connection of the path.
+
+    :raises RestError: when there is none, with the text of CDAP 6 ``ConnectionNotFoundException`` (404).
+    """
+    name = request.path["connection"]
+    with name_missing(f"Connection '{name}' in namespace '{request.namespace}' not found."):
+        return request.cdap.connections.find(request.namespace, name)
 
 
 def _require_context(request: RestRequest, what: str) -> None:

@@ -36,6 +36,8 @@ _NAMESPACE: Final = "/v3/namespaces/{namespace}"
 _APPS: Final = (f"{_NAMESPACE}/apps/{{app}}", f"{_NAMESPACE}/apps/{{app}}/versions/{{version}}")
 _LIST: Final = tuple(f"{each}/schedules" for each in _APPS)
 _ONE: Final = tuple(f"{each}/{{schedule}}" for each in _LIST)
+_OLD_ACTION: Final = "program-type/schedules/program-id/{schedule}/action/{action}"
+"""The path by which ``cdap-cli`` enables a schedule (CDAP 6 ``ScheduleClient.enableSchedule``)."""
 _TRIGGER_TYPES: Final = ("time", "partition", "program-status", "and", "or")
 _ENABLE: Final = ("enable", "resume")
 _SUSPEND: Final = ("disable", "suspend")
@@ -95,6 +97,7 @@ def get_status(request: RestRequest) -> Answer:
     return send_json({"status": found.status})
 
 
+@ROUTES.add("PUT", *(f"{each}/{_OLD_ACTION}" for each in _APPS))
 @ROUTES.add("POST", *(f"{each}/{{action}}" for each in _ONE))
 def act(request: RestRequest) -> Answer:
     action = request.path["action"]

@@ -16,7 +16,7 @@ from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
 from localcdap.pipeline.service import PipelineRequest, StageRequest
 from localcdap.runs.debug.model import DebugRequest
-from localcdap.server.rest.answers import DONE, Answer, RestError, send_json
+from localcdap.server.rest.answers import DONE, Answer, RestError, name_missing, send_json
 from localcdap.server.rest.request import RestRequest, to_texts
 from localcdap.server.rest.router import RouteTable
 
@@ -103,7 +103,8 @@ def list_drafts(request: RestRequest) -> Answer:
 @ROUTES.add("GET", *list_studio_patterns(f"{_IN}/drafts/{{draft}}"))
 def get_draft(request: RestRequest) -> Answer:
     require_context(request)
-    return send_json(request.cdap.drafts.get(request.namespace, request.path["draft"]))
+    with name_missing(_describe_missing_draft(request)):
+        return send_json(request.cdap.drafts.get(request.namespace, request.path["draft"]))
 
 
 @ROUTES.add("PUT", *list_studio_patterns(f"{_IN}/drafts/{{draft}}"))
@@ -127,7 +128,8 @@ def put_draft(request: RestRequest) -> Answer:
 @ROUTES.add("DELETE", *list_studio_patterns(f"{_IN}/drafts/{{draft}}"))
 def delete_draft(request: RestRequest) -> Answer:
     require_context(request)
-    request.cdap.drafts.delete(request.namespace, request.path["draft"])
+    with name_missing(_describe_missing_draft(request)):
+        request.cdap.drafts.delete(request.namespace, request.path["draft"])
     return DONE
 
 
@@ -146,6 +148,11 @@ def read_object(request: RestRequest, empty: str = "Request body is empty.") -> 
     if not given:
         raise RestError(400, empty)
     return given
+
+
+def _describe_missing_draft(request: RestRequest) -> str:
+    """Return the text of CDAP 6 ``DraftNotFoundException``."""
+    return f"Draft '{request.path['draft']}' in namespace '{request.namespace}' not found."
 
 
 def _read_stage(request: RestRequest, type: Any) -> Any:

@@ -66,6 +66,13 @@ def get_instances(request: RestRequest) -> Answer:
     return send_json({"requested": 1, "provisioned": 1})
 
 
+@ROUTES.add("GET", "/v3/system/services/{service}/live-info")
+def get_live_info(request: RestRequest) -> Answer:
+    """Return no containers, as the sandbox (CDAP 6 ``AbstractInMemoryMasterServiceManager``)."""
+    _require_service(request)
+    return send_json({"containers": []})
+
+
 def _require_service(request: RestRequest) -> None:
     name = request.path["service"]
     if name not in _SERVICES:

@@ -11,7 +11,6 @@ from localcdap.server.rest.answers import Answer, RestError
 from localcdap.server.rest.programs import list_patterns
 from localcdap.server.rest.request import RestRequest
 from localcdap.server.rest.router import Handler, RestRoute, RouteTable
-from localcdap.server.rest.routes.studio import list_studio_patterns
 
 _NOT_BUILT: Final = 501
 _GONE: Final = 404
@@ -40,6 +39,7 @@ _BY_TABLE: Final[tuple[tuple[RouteTable, int, str, tuple[tuple[str, str], ...]],
             (method, each)
             for method, rest in (
                 ("GET", f"{_RUN}/token"),
+                ("GET", f"{_RUN}/nodes/{{node}}/token"),
                 ("GET", f"{_RUN}/current"),
                 ("GET DELETE", f"{_RUN}/localdatasets"),
             )
@@ -75,21 +75,6 @@ _BY_TABLE: Final[tuple[tuple[RouteTable, int, str, tuple[tuple[str, str], ...]],
         _NOT_BUILT,
         "Runs that were killed are not started again by the time of their end.",
         (("PUT", f"{_VERSION}/restart-programs"),),
-    ),
-    (
-        OTHERS,
-        _NOT_BUILT,
-        "OAuth providers are not built yet: keep the credential as a secure key.",
-        tuple(
-            (method, each)
-            for method, rest in (
-                ("GET PUT DELETE", "/oauth/provider/{provider}"),
-                ("GET", "/oauth/provider/{provider}/authurl"),
-                ("GET PUT DELETE", "/oauth/provider/{provider}/credential/{credential}"),
-                ("GET", "/oauth/provider/{provider}/credential/{credential}/valid"),
-            )
-            for each in list_studio_patterns(rest)
-        ),
     ),
     (
         OTHERS,
