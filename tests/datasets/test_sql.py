@@ -223,14 +223,18 @@ def test_a_query_that_takes_too_long_is_ended(sql: SqlService):
 
 
 def test_a_query_can_be_cancelled(sql: SqlService):
+    ended = threading.Event()
+
     def cancel() -> None:
-        while not sql.cancel("mine"):
-            time.sleep(0.01)
+        # A query that is cancelled before it arrives is cancelled too, and is never seen running.
+        while not sql.cancel("mine") and not ended.wait(0.01):
+            pass
 
     thread = threading.Thread(target=cancel)
     thread.start()
     with pytest.raises(QueryError, match="cancelled"):
         sql.query(SqlRequest(ENDLESS, id="mine"))
+    ended.set()
     thread.join()
 
 

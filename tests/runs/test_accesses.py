@@ -329,7 +329,6 @@ def test_the_lineage_of_a_namespace_is_removed_with_it(instance: TemporaryInstan
     assert instance.cdap.lineage.get(entity).relations == []
 
 
-@pytest.mark.slow
 def test_lookups_and_sql_of_actions_are_accesses(instance: TemporaryInstance) -> None:
     assert instance.run(load("raw", "names")).status is RunStatus.COMPLETED
     stages = [
