@@ -50,15 +50,9 @@ class ScheduleEntities(EntityKind):
         self._schedules = schedules
 
     def list_documents(self, namespace: str) -> dict[str, Any]:
+        names = _ScheduleFile.__struct_fields__
         files = [
-            convert(
-                {
-                    key: value
-                    for key, value in msgspec.to_builtins(each.schedule).items()
-                    if key in _ScheduleFile.__struct_encode_fields__
-                },
-                _ScheduleFile,
-            )
+            _ScheduleFile(**{name: getattr(each.schedule, name) for name in names})
             for each in self._schedules.list_schedules(namespace)
         ]
         return {_to_key(file): msgspec.to_builtins(file) for file in files}
@@ -88,14 +82,8 @@ class ScheduleEntities(EntityKind):
 
     def write(self, namespace: str, key: str, document: Any) -> None:
         file = convert(document, _ScheduleFile)
-        request = ScheduleRequest(
-            file.trigger,
-            file.description,
-            file.program,
-            file.properties,
-            file.constraints,
-            file.timeout_millis,
-        )
+        names = ScheduleRequest.__struct_fields__
+        request = ScheduleRequest(**{name: getattr(file, name) for name in names})
         try:
             held = self._schedules.list_schedules(namespace, file.application)
         except NotFoundError as error:

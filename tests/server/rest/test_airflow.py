@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.server.rest.recording import (
+from tests.server.rest.recording_proxy import (
     RUN,
     SOURCE,
     Exchange,
