@@ -127,6 +127,7 @@ def test_a_command_that_is_killed_while_spark_starts_leaves_run_and_host(
     assert get_host(program) == host
 
 
+@pytest.mark.slow
 def test_a_run_waits_on_when_its_host_is_killed_while_spark_starts(
     program: Program, document: str, starting_engine: Path
 ):

@@ -72,6 +72,7 @@ def test_wrong_use(
     assert message in error
 
 
+@pytest.mark.slow
 def test_other_datasets_have_no_partitions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

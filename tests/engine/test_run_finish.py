@@ -79,6 +79,7 @@ def document(journal: Path, fails: str) -> dict[str, Any]:
     return pipeline(stages, ("read", "pass"), ("pass", "compute"), ("pass", "write"))
 
 
+@pytest.mark.slow
 def test_plugins_clean_up_once_after_the_output_is_committed_or_removed(
     instance: TemporaryInstance,
 ):

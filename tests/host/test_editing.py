@@ -91,6 +91,7 @@ def test_sessions_see_plugins_that_are_dropped_in(tmp_path: Path, document: dict
         assert cdap.editing.wait_until_checked(opened.id).stages["Slim"].errors == []
 
 
+@pytest.mark.slow
 def test_a_session_ends_with_its_host(tmp_path: Path, document: dict):
     with open_in_process(Home(tmp_path / "home")) as cdap:
         key = cdap.editing.open(OpenRequest(document), 60).id

@@ -58,6 +58,7 @@ def deploy(cdap: Cdap, document: dict[str, Any], name: str = "fill") -> Deployme
     return cdap.applications.deploy(DeployRequest(document, name=name))
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_run_of_a_file_changes_a_dataset_only_when_asked(cdap: Cdap, filling):
     assert run(cdap, filling(OLD, "1,ann")).status is RunStatus.COMPLETED

@@ -105,6 +105,7 @@ def test_a_new_partition_starts_a_run_whose_end_starts_another(
     assert instance.cdap.schedules.list_jobs("default") == []
 
 
+@pytest.mark.slow
 def test_a_second_program_at_an_instance_does_not_act_too(instance: TemporaryInstance):
     _ = instance.cdap
     with open_in_process(instance.home) as other:

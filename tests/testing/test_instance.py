@@ -47,6 +47,7 @@ def test_artifacts_are_dropped_in_before_and_after_it_is_opened(
     assert described(cdap_instance) is None
 
 
+@pytest.mark.slow
 def test_folders_are_dropped_without_what_python_left_behind(
     cdap_instance: TemporaryInstance, tmp_path: Path
 ):

@@ -120,6 +120,7 @@ def test_a_failed_run_without_counts_publishes_the_alerts_of_phases_that_ended(
     assert len(lines) == 5
 
 
+@pytest.mark.slow
 def test_a_run_without_alerts_does_not_call_its_publishers(instance: TemporaryInstance):
     (instance.home.path / "people.csv").write_text("", encoding="utf-8")
     run = instance.run(document(stage("gone", "alertpublisher", "TMS", topic="none")))

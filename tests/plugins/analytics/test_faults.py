@@ -62,6 +62,7 @@ def test_bad_records_are_counted_and_one_class_is_a_warning(client, tmp_path):
     assert one in report["warnings"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_split_or_trained_says_why(client, tmp_path):
     client.put_experiment(write(tmp_path / "few.csv", "1.5,red,4,cat,3"))
 

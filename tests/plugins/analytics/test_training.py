@@ -152,6 +152,7 @@ def test_the_other_classifiers(trained, algorithm):
     assert 0 < model["evaluationMetrics"]["f1"] <= 1
 
 
+@pytest.mark.slow
 def test_a_search_compares_parameters_on_folds(trained):
     client, split = trained
     grid = {"maxDepth": ["1", "4"], "maxBins": ["2", "32"]}

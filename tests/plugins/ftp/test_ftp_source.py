@@ -42,7 +42,8 @@ def ftp(folder: Path) -> Iterator[str]:
     authorizer.add_user(USER, ODD_PASSWORD, str(folder))
     handler: Any = type("Handler", (FTPHandler,), {"authorizer": authorizer})
     server = FTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    # Without a timeout, its loop sees that it was closed when the next of its own timers is due: 20 s later.
+    thread = threading.Thread(target=server.serve_forever, args=[0.05], daemon=True)
     thread.start()
     host, port = server.socket.getsockname()
     yield f"{host}:{port}"
