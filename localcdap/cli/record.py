@@ -100,6 +100,9 @@ def command(
         )
         preview = _read(cdap, request, stage)
     if preview.status is not PreviewStatus.COMPLETED:
+        if instance.json:
+            print_json(preview)
+            return NO
         print_failures(preview.errors)
         if preview.error is not None:
             secho(preview.error.message, fg="red")

@@ -65,10 +65,17 @@ class Reader:
         missed = []
         for widget in self.screen.focus_chain:
             widget.focus(scroll_visible=True)
-            await self._driver.pilot.pause()
-            if not self.screen.find_widget(widget).visible_region.area:
+            if not await self._is_shown(widget):
                 missed.append(str(widget))
         return missed
+
+    async def _is_shown(self, widget: Widget) -> bool:
+        """Whether it is in view within two seconds: what holds it scrolls with one of its next frames."""
+        for seconds in (0, *[0.05] * 40):
+            await self._driver.pilot.pause(seconds)
+            if self.screen.find_widget(widget).visible_region.area:
+                return True
+        return False
 
 
 def _find_wrapped(listed: OptionList) -> Iterator[str]:
