@@ -50,6 +50,7 @@ async def test_the_studio(open_studio, picture, size):
 
 async def test_what_can_be_done_at_home(open_studio, picture):
     async with open_studio(size=SMALL) as driver:
+        await driver.until(lambda: driver.app.focused is not None)
         await driver.press("question_mark")
         await driver.settled()
 
