@@ -141,7 +141,7 @@ class RunEffects:
     def _commit(self, transaction: Transaction, run: Run, message: Committed) -> None:
         run.written += [each for each in message.directories if each not in run.written]
         for warning in self._records.metadata.record_writes(transaction, run):
-            self._note(transaction, warning, level="WARN")
+            self._note(transaction, warning)
         for problem in self._propagate(transaction, run, message.flows):
             self._note(transaction, problem)
 
