@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from localcdap.metadata.accesses import AccessRecorder
 
 
-class RunMetadata:
+class RunMetadataRecorder:
     """Records what runs read, write and emit.
 
     :param recorder: None records no lineage.

@@ -16,7 +16,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.runs import queued_orders
 from localcdap.runs.documents import RunDocuments
 from localcdap.runs.logs import count_serious
-from localcdap.runs.metadata import RunMetadata, forget_lineage
+from localcdap.runs.metadata import RunMetadataRecorder, forget_lineage
 from localcdap.runs.model import Run
 from localcdap.runs.statistics.columns import COLUMNS, build_columns
 from localcdap.runs.status_events import describe_end, describe_status
@@ -78,7 +78,7 @@ class RunRecords:
         self._namespaces = namespaces
         self._topics = topics
         self._documents = RunDocuments(store)
-        self.metadata: Final = RunMetadata(topics, recorder)
+        self.metadata: Final = RunMetadataRecorder(topics, recorder)
 
     def add(
         self,
