@@ -1,7 +1,7 @@
 """The entry point of the program: finds the command and turns errors into exit codes.
 
-A command is the ``command`` of the module of its name, imported only when it is used, so that
-``localcdap --help`` loads no other library than click.
+A command is the ``command`` of the module of its name, in one of the packages here, imported only when it is
+used, so that ``localcdap --help`` loads no other library than click.
 """
 
 from __future__ import annotations
@@ -94,9 +94,7 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-        module = importlib.import_module(f"localcdap.cli.{name}")
-        command: click.Command = module.command
+        command: click.Command = importlib.import_module(_find_module(cmd_name)).command
         if COMPLETION in os.environ:
             from localcdap.cli.completion import add_values
 
@@ -123,6 +121,16 @@ class _LazyGroup(click.Group):
             hint = f" Did you mean '{nearest}'?" if nearest else ""
             ctx.fail(f"No such command '{args[0]}'.{hint}")
         return super().resolve_command(ctx, args)
+
+
+def _find_module(command: str) -> str:
+    """Return the module of a command; the packages have the modules by subject."""
+    from pathlib import Path  # takes 5 ms, which --help does not need
+
+    name = f"{command}_" if keyword.iskeyword(command) else command
+    folder = Path(__file__).parent
+    (file,) = folder.rglob(f"{name}.py")
+    return ".".join(("localcdap.cli", *file.relative_to(folder).with_suffix("").parts))
 
 
 @click.group(
@@ -241,7 +249,7 @@ def order_arguments(arguments: list[str]) -> list[str]:
     if common and common != ["--json"]:
         return ["studio", *common, *rest]
     if not arguments:
-        from localcdap.cli.studio import is_terminal
+        from localcdap.cli.instance.studio import is_terminal
 
         return ["studio"] if is_terminal() else []
     return arguments

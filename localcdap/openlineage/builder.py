@@ -28,6 +28,7 @@ from localcdap.openlineage.planned import (
 from localcdap.pipeline.document.reader import STREAMING_ARTIFACTS, read_document
 from localcdap.pipeline.library import application_records
 from localcdap.pipeline.library.application_model import Application
+from localcdap.runs.metadata import list_accesses
 from localcdap.runs.model import Run
 from localcdap.runs.records import RunRecords
 from localcdap.store import table_catalog
@@ -114,7 +115,7 @@ class EventBuilder:
         type = ENDS[RunStatus(changed.status)]
         if run is None:
             return self._build_event(tx, changed, type, changed.time, [], changed.arguments)
-        accesses = self._records.list_accesses(tx, run.run)
+        accesses = list_accesses(tx, run.run)
         time = changed.time if run.end is None else run.end
         return self._build_event(tx, changed, type, time, accesses, run.arguments, run)
 

@@ -35,6 +35,7 @@ from localcdap.engine.messages.spool import (
 )
 from localcdap.messaging.consumer import PoisonMessage
 from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets
+from localcdap.runs.logs import RunLogs, get_newest
 from localcdap.runs.model import (
     Run,
     RunError,
@@ -45,6 +46,7 @@ from localcdap.runs.model import (
     to_run_error,
 )
 from localcdap.runs.records import RunRecords
+from localcdap.runs.stage_reports import StageReports
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.security.principals import act_as
 from localcdap.store.store import Store, Transaction
@@ -70,6 +72,8 @@ class RunEffects:
         self._datasets = datasets
         self._store = store
         self._records = records
+        self._logs = RunLogs(store)
+        self._reports = StageReports(store)
         self._tables = NamespaceTables(store)
         self._id = run
 
@@ -83,15 +87,17 @@ class RunEffects:
             case TableLoads():
                 self._load(transaction, message)
             case Accessed():
-                self._records.note_accesses(transaction, self._id, message.accesses)
+                run = self._records.get_in(transaction, self._id)
+                self._records.metadata.note_accesses(transaction, run, message.accesses)
             case SinksProfiled():
-                self._records.add_profiles(transaction, self._id, message.profiles)
+                self._reports.add_profiles(transaction, self._id, message.profiles)
             case Alerted():
-                self._records.add_alerts(transaction, self._id, message)
+                self._reports.add_alerts(transaction, self._id, message)
             case LineageTraced():
-                self._records.note_lineage(transaction, self._id, message)
+                self._records.metadata.note_lineage(transaction, self._id, message)
             case MetadataOperations():
-                self._records.publish_metadata(transaction, self._id, message)
+                run = self._records.get_in(transaction, self._id)
+                self._records.metadata.publish(transaction, run, message)
             case _:
                 self._change(transaction, message)
 
@@ -134,8 +140,8 @@ class RunEffects:
 
     def _commit(self, transaction: Transaction, run: Run, message: Committed) -> None:
         run.written += [each for each in message.directories if each not in run.written]
-        for warning in self._records.record_writes(transaction, run):
-            self._note(transaction, warning, level="WARN")
+        for warning in self._records.metadata.record_writes(transaction, run):
+            self._note(transaction, warning)
         for problem in self._propagate(transaction, run, message.flows):
             self._note(transaction, problem)
 
@@ -176,7 +182,7 @@ class RunEffects:
         self, transaction: Transaction, run: Run, flows: Sequence[DatasetFlow]
     ) -> Sequence[str]:
         with act_as(Principal(run.user) if run.user else SYSTEM_PRINCIPAL):
-            return self._records.propagate_metadata(transaction, run, flows, self._authorizer)
+            return self._records.metadata.propagate(transaction, run, flows, self._authorizer)
 
     def _load(self, transaction: Transaction, message: TableLoads) -> None:
         loads, partitions = message.loads, message.partitions
@@ -205,12 +211,12 @@ class RunEffects:
                 self._tables.upsert_parquet(*target, load.key, files)
 
     def _log(self, transaction: Transaction, lines: Sequence[LogLine]) -> None:
-        number = self._records.get_log_length(transaction, self._id)
+        number = get_newest(transaction, self._id)
         numbered = [
             StoredLogLine(number + place, int(line.time * 1000), line.level, line.text, line.stage)
             for place, line in enumerate(lines, start=1)
         ]
-        self._records.add_log(transaction, self._id, numbered)
+        self._logs.add(transaction, self._id, numbered)
 
     def _note(self, transaction: Transaction, text: str, level: str = "WARNING") -> None:
         self._log(transaction, [LogLine(get_now() / 1000, level, None, text)])

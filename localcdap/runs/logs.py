@@ -1,4 +1,4 @@
-"""Reads the log of a run: filtered, in pages, searched; also logs of a million lines.
+"""The logs of runs, read filtered, in pages, searched; also logs of a million lines.
 
 A line has a number, which does not change, and a row, which is its index among the lines that match a filter.
 An outline has the number of the line that begins each stretch of ``STRETCH`` rows, so that a reader can jump
@@ -7,6 +7,7 @@ to any row without reading those before it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +20,10 @@ STRETCH: Final = 500
 """Rows between two entries of an outline."""
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 """From the least to the most serious."""
+_SERIOUS: Final = LEVELS[-2:]
+_ALL: Final = 2**62
+_MOST_LINES: Final = 1_000_000
+"""The most lines of a run that are kept. Later lines are kept only if they are errors."""
 LONGEST_TEXT: Final = 8_000
 """The most characters of a line's text in a page; :meth:`RunLogs.get_line` has all of them."""
 
@@ -64,10 +69,33 @@ class LogHit(msgspec.Struct):
 
 
 class RunLogs:
-    """Reads logs from the instance's database."""
+    """Stores and reads logs in the instance's database."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+
+    def add(self, transaction: Transaction, run: str, lines: Sequence[StoredLogLine]) -> None:
+        """Append numbered lines to the log of a run."""
+        transaction.execute_many(
+            "INSERT INTO run_logs VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (run, line.number, line.time, line.level, line.stage, line.text)
+                for line in lines
+                if line.number <= _MOST_LINES or line.level in _SERIOUS
+            ],
+        )
+
+    def read(self, run: str, after: int, limit: int) -> list[StoredLogLine]:
+        """Return the lines of a run's log with a number above ``after``, in order.
+
+        :param limit: the most to return; 0 for all.
+        """
+        rows = self._store.read(
+            "SELECT number, time, level, text, stage FROM run_logs WHERE run = ? AND number > ? "
+            "ORDER BY number LIMIT ?",
+            (run, after, limit or _ALL),
+        )
+        return [StoredLogLine(*row) for row in rows]
 
     def summarize(self, run: str) -> LogSummary:
         """Return the number of lines of each level, and the stages that have lines."""
@@ -85,7 +113,7 @@ class RunLogs:
     def get_newest(self, run: str) -> int:
         """Return the number of the last line; 0 for an empty log."""
         with self._store.snapshot() as tx:
-            return _get_newest(tx, run)
+            return get_newest(tx, run)
 
     def create_outline(self, run: str, filter: LogFilter, since: int) -> LogOutline:
         """Return the outline of the rows from the line ``since`` on.
@@ -102,7 +130,7 @@ class RunLogs:
                 f"FROM run_logs WHERE {where}) WHERE place % ? = 0 ORDER BY number",
                 (*params, STRETCH),
             )
-            return LogOutline(rows, [number for (number,) in starts], _get_newest(tx, run))
+            return LogOutline(rows, [number for (number,) in starts], get_newest(tx, run))
 
     def read_page(self, run: str, filter: LogFilter, since: int, limit: int) -> list[StoredLogLine]:
         """Return lines from the line ``since`` on, with texts cut to ``LONGEST_TEXT``."""
@@ -167,9 +195,20 @@ class RunLogs:
         return LogHit(hit, row, place, hits)
 
 
-def _get_newest(tx: Transaction, run: str) -> int:
+def get_newest(tx: Transaction, run: str) -> int:
+    """Return the number of the last line, as a transaction sees it; 0 for an empty log."""
     newest: int | None = tx.execute("SELECT max(number) FROM run_logs WHERE run = ?", (run,))[0][0]
     return newest or 0
+
+
+def count_serious(tx: Transaction, run: str) -> tuple[int, int]:
+    """Return the numbers of warnings and of errors in a log."""
+    warnings, errors = tx.execute(
+        "SELECT count(*) FILTER (level = 'WARNING'), count(*) FILTER (list_contains(?, level)) "
+        "FROM run_logs WHERE run = ?",
+        (list(_SERIOUS), run),
+    )[0]
+    return warnings, errors
 
 
 def _build_condition(run: str, filter: LogFilter) -> tuple[str, list[Any]]:

@@ -1,4 +1,4 @@
-"""The records of runs, their logs and their documents in the instance's database."""
+"""The records of runs, with their documents, in the instance's database."""
 
 from __future__ import annotations
 
@@ -7,29 +7,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from localcdap.api.app.events import MetadataEmitted
 from localcdap.api.errors import NotFoundError
-from localcdap.api.lineage import StageLineage
-from localcdap.api.metadata import PROGRAM_RUN, WORKFLOW, WORKFLOW_NAME, MetadataEntity
-from localcdap.api.pipeline import StageConnection
-from localcdap.api.security import Authorizer
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.orders import WorkOrder
-from localcdap.engine.messages.profiles import SinkProfile
-from localcdap.engine.messages.spool import (
-    Alerted,
-    DatasetAccess,
-    DatasetFlow,
-    LineageTraced,
-    MetadataOperations,
-    RunStatus,
-)
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
-from localcdap.metadata.external_datasets import DatasetUse, keep_external_datasets
 from localcdap.namespaces.service import NamespaceService
 from localcdap.runs import queued_orders
 from localcdap.runs.documents import RunDocuments
-from localcdap.runs.model import Run, StoredAlert, StoredLogLine, get_now
+from localcdap.runs.logs import count_serious
+from localcdap.runs.metadata import RunMetadataRecorder, forget_lineage
+from localcdap.runs.model import Run
 from localcdap.runs.statistics.columns import COLUMNS, build_columns
 from localcdap.runs.status_events import describe_end, describe_status
 from localcdap.store.store import Store, Transaction
@@ -40,15 +28,6 @@ if TYPE_CHECKING:
 LAST: Final = "last"
 """Stands for the newest run of a namespace."""
 _ALL: Final = 2**62
-_MOST_LOG_LINES: Final = 1_000_000
-"""The most lines of a run that are kept. Later lines are kept only if they are errors."""
-_SERIOUS: Final = ("ERROR", "CRITICAL")
-_COUNT_SERIOUS: Final = (
-    "SELECT count(*) FILTER (level = 'WARNING'), count(*) FILTER (list_contains(?, level)) "
-    "FROM run_logs WHERE run = ?"
-)
-
-
 _GIVEN: Final = ", ".join(COLUMNS)
 _MARKS: Final = ", ?" * len(COLUMNS)
 _INSERT: Final = (
@@ -57,6 +36,11 @@ _INSERT: Final = (
 )
 _CHANGES: Final = ", ".join(f"{name} = ?" for name in COLUMNS)
 _UPDATE: Final = f"UPDATE runs SET record = ?, ended = ?, {_CHANGES} WHERE run = ?"  # noqa: S608
+_TABLES: Final = (
+    ("spool_offsets", "spool"),
+    *((table, "run") for table in ("run_logs", "run_accesses", "run_profiles", "run_alerts")),
+)
+"""The tables of what a run leaves, each with its column of the run's id."""
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True):
@@ -78,7 +62,10 @@ class ActiveRun(NamedTuple):
 
 
 class RunRecords:
-    """Reads and writes runs and their logs, and publishes each change of a status together with it."""
+    """Reads and writes runs, and publishes each change of a status together with it.
+
+    A removed run takes its log and all else that it left with it.
+    """
 
     def __init__(
         self,
@@ -87,11 +74,11 @@ class RunRecords:
         namespaces: NamespaceService,
         recorder: AccessRecorder | None = None,
     ) -> None:
-        self._recorder = recorder
         self._store = store
         self._namespaces = namespaces
         self._topics = topics
         self._documents = RunDocuments(store)
+        self.metadata: Final = RunMetadataRecorder(topics, recorder)
 
     def add(
         self,
@@ -146,15 +133,6 @@ class RunRecords:
         """Return a run by its id, as a transaction sees it; None when it was removed."""
         rows = transaction.execute("SELECT record FROM runs WHERE run = ?", (run,))
         return _decode_run(rows[0][0]) if rows else None
-
-    def list_accesses(self, transaction: Transaction, run: str) -> list[DatasetAccess]:
-        """Return what the stages of a run have read, and what they have written and committed."""
-        # No index: among 100,000 accesses this takes 2 ms, and with an index 1 ms, for which each write pays.
-        rows = transaction.execute(
-            "SELECT DISTINCT access FROM run_accesses WHERE run = ? AND is_committed ORDER BY ALL",
-            (run,),
-        )
-        return [decode_json(access, DatasetAccess) for (access,) in rows]
 
     def find(self, namespace: str, text: str) -> Run:
         """Return the run whose id is, or begins with, ``text``; ``last`` is the newest run.
@@ -273,18 +251,12 @@ class RunRecords:
         """Remove the runs of a namespace, their logs and documents, and the offsets of their spools."""
         self._documents.remove_all(transaction, namespace)
         of_namespace = "IN (SELECT run FROM runs WHERE namespace = ?)"
-        transaction.execute(f"DELETE FROM run_logs WHERE run {of_namespace}", (namespace,))  # noqa: S608
-        transaction.execute(f"DELETE FROM spool_offsets WHERE spool {of_namespace}", (namespace,))  # noqa: S608
-        transaction.execute(f"DELETE FROM run_accesses WHERE run {of_namespace}", (namespace,))  # noqa: S608
-        transaction.execute(f"DELETE FROM run_profiles WHERE run {of_namespace}", (namespace,))  # noqa: S608
-        transaction.execute(f"DELETE FROM run_alerts WHERE run {of_namespace}", (namespace,))  # noqa: S608
-        transaction.execute(f"DELETE FROM run_queue WHERE run {of_namespace}", (namespace,))  # noqa: S608
-        transaction.execute("DELETE FROM runs WHERE namespace = ?", (namespace,))
+        for table, key in (*_TABLES, ("run_queue", "run"), ("runs", "run")):
+            transaction.execute(f"DELETE FROM {table} WHERE {key} {of_namespace}", (namespace,))  # noqa: S608
 
     def remove(self, transaction: Transaction, namespace: str, runs: Sequence[str]) -> None:
         """Remove ended runs of a namespace, their logs, and the documents that no other run has."""
-        reported = ("run_logs", "run_accesses", "run_profiles", "run_alerts", "runs")
-        for table, key in (("spool_offsets", "spool"), *((each, "run") for each in reported)):
+        for table, key in (*_TABLES, ("runs", "run")):
             transaction.execute(
                 f"DELETE FROM {table} WHERE {key} IN (SELECT unnest(?))",  # noqa: S608
                 (list(runs),),
@@ -301,191 +273,12 @@ class RunRecords:
         transaction.execute("UPDATE runs SET tables_loaded = true WHERE run = ?", (run,))
         return True
 
-    def add_log(self, transaction: Transaction, run: str, lines: Sequence[StoredLogLine]) -> None:
-        """Append numbered lines to the log of a run."""
-        transaction.execute_many(
-            "INSERT INTO run_logs VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (run, line.number, line.time, line.level, line.stage, line.text)
-                for line in lines
-                if line.number <= _MOST_LOG_LINES or line.level in _SERIOUS
-            ],
-        )
-
-    def add_profiles(
-        self, transaction: Transaction, run: str, profiles: Sequence[SinkProfile]
-    ) -> None:
-        """Store the profiles of what a run has written."""
-        transaction.execute_many(
-            "INSERT INTO run_profiles VALUES (?, ?, ?)",
-            [(run, each.stage, msgspec.json.encode(each).decode()) for each in profiles],
-        )
-
-    def read_profiles(self, run: str) -> list[SinkProfile]:
-        """Return the profiles of what a run has written, in the order of its phases and sinks."""
-        rows = self._store.read(
-            "SELECT profile FROM run_profiles WHERE run = ? ORDER BY rowid", (run,)
-        )
-        return [decode_json(profile, SinkProfile) for (profile,) in rows]
-
-    def add_alerts(self, transaction: Transaction, run: str, alerted: Alerted) -> None:
-        """Store alerts of a stage."""
-        transaction.execute_many(
-            "INSERT INTO run_alerts VALUES (?, ?, ?)",
-            [(run, alerted.stage, msgspec.json.encode(each).decode()) for each in alerted.payloads],
-        )
-
-    def read_alerts(self, run: str, limit: int) -> list[StoredAlert]:
-        """Return the first alerts of a run that are kept, in the order of its phases.
-
-        :param limit: the most to return; 0 for all.
-        """
-        rows = self._store.read(
-            "SELECT stage, payload FROM run_alerts WHERE run = ? ORDER BY rowid LIMIT ?",
-            (run, limit or _ALL),
-        )
-        return [
-            StoredAlert(stage, decode_json(payload, dict[str, str | None]))
-            for stage, payload in rows
-        ]
-
-    def get_log_length(self, transaction: Transaction, run: str) -> int:
-        """Return the number of the last line of a run's log; 0 when it is empty."""
-        rows = transaction.execute("SELECT max(number) FROM run_logs WHERE run = ?", (run,))
-        return rows[0][0] or 0
-
-    def read_log(self, run: str, after: int, limit: int) -> list[StoredLogLine]:
-        """Return the lines of a run's log with a number above ``after``, in order.
-
-        :param limit: the most to return; 0 for all.
-        """
-        rows = self._store.read(
-            "SELECT number, time, level, text, stage FROM run_logs WHERE run = ? AND number > ? "
-            "ORDER BY number LIMIT ?",
-            (run, after, limit or _ALL),
-        )
-        return [StoredLogLine(*row) for row in rows]
-
     def _publish_status(self, transaction: Transaction, run: Run) -> None:
         event = describe_status(run)
         if run.status.is_end:
-            self._forget_writes(transaction, run)
-            warnings, errors = transaction.execute(_COUNT_SERIOUS, (list(_SERIOUS), run.run))[0]
-            event = describe_end(run, event, warnings, errors)
+            forget_lineage(transaction, run.run)
+            event = describe_end(run, event, *count_serious(transaction, run.run))
         self._topics.publish_event(transaction, event)
-
-    def note_accesses(
-        self, transaction: Transaction, run_id: str, accesses: Sequence[DatasetAccess]
-    ) -> None:
-        """Record what stages of a run read or have changed; what sinks write waits for the commit."""
-        run = self.get_in(transaction, run_id)
-        for is_write in (False, True):
-            done = [
-                each
-                for each in accesses
-                if each.is_write is is_write and (each.is_final or not is_write)
-            ]
-            self._record(transaction, run, done, is_write)
-        transaction.execute_many(
-            "INSERT INTO run_accesses VALUES (?, ?, ?, ?)",
-            [
-                (run_id, each.is_write, not each.is_write, msgspec.json.encode(each).decode())
-                for each in accesses
-            ],
-        )
-
-    def note_lineage(self, transaction: Transaction, run_id: str, message: LineageTraced) -> None:
-        """Keep the field lineage of a phase of a run until the run commits."""
-        stages, connections = (
-            msgspec.json.encode(each).decode() for each in (message.stages, message.connections)
-        )
-        transaction.execute(
-            "INSERT INTO pending_lineage VALUES (?, ?, ?)", (run_id, stages, connections)
-        )
-
-    def record_writes(self, transaction: Transaction, run: Run) -> list[str]:
-        """Record what a run has written with its field lineage, once.
-
-        :returns: what is wrong with the field lineage.
-        """
-        rows = transaction.execute(
-            "SELECT DISTINCT access FROM run_accesses WHERE run = ? AND is_write AND NOT is_committed "
-            "ORDER BY ALL",
-            (run.run,),
-        )
-        written = [decode_json(access, DatasetAccess) for (access,) in rows]
-        self._record(transaction, run, [each for each in written if not each.is_final], True)
-        warnings = self._record_lineage(transaction, run)
-        transaction.execute(
-            "UPDATE run_accesses SET is_committed = true WHERE run = ? AND is_write", (run.run,)
-        )
-        self._forget_writes(transaction, run)
-        return warnings
-
-    def _record_lineage(self, transaction: Transaction, run: Run) -> list[str]:
-        rows = transaction.execute(
-            "SELECT stages, connections FROM pending_lineage WHERE run = ? ORDER BY rowid",
-            (run.run,),
-        )
-        if not rows or self._recorder is None:
-            return []
-        stages: dict[str, StageLineage] = {}
-        connections: dict[StageConnection, None] = {}
-        for encoded, connected in rows:
-            for stage in decode_json(encoded, type=list[StageLineage]):
-                stages.setdefault(stage.stage, stage)
-            connections |= dict.fromkeys(decode_json(connected, type=list[StageConnection]))
-        return self._recorder.record_fields(
-            transaction, run.namespace, run.pipeline, run.run, list(stages.values()), connections
-        )
-
-    def propagate_metadata(
-        self,
-        transaction: Transaction,
-        run: Run,
-        flows: Sequence[DatasetFlow],
-        authorizer: Authorizer,
-    ) -> Sequence[str]:
-        """Carry USER metadata along with the records of a run, for the user who acts; return problems."""
-        if not flows or self._recorder is None:
-            return ()
-        pairs = [(each.source, each.sink) for each in flows]
-        return self._recorder.propagate(transaction, run.namespace, run.pipeline, pairs, authorizer)
-
-    def _forget_writes(self, transaction: Transaction, run: Run) -> None:
-        transaction.execute("DELETE FROM pending_lineage WHERE run = ?", (run.run,))
-
-    def _record(
-        self,
-        transaction: Transaction,
-        run: Run,
-        accesses: Sequence[DatasetAccess],
-        is_write: bool,
-    ) -> None:
-        if not accesses or self._recorder is None:
-            return
-        uses = [DatasetUse(each.dataset, is_write, each.document, each.tables) for each in accesses]
-        changes = keep_external_datasets(transaction, run.namespace, uses)
-        self._topics.publish_entity_events(
-            transaction,
-            [(kind, MetadataEntity.of_dataset(name, run.namespace)) for kind, name in changes],
-        )
-        self._recorder.record(transaction, run.namespace, run.pipeline, run.run, run.user, uses)
-
-    def publish_metadata(
-        self, transaction: Transaction, run_id: str, message: MetadataOperations
-    ) -> None:
-        """Publish what a stage of a run emitted, for the store of metadata."""
-        run = self.get_in(transaction, run_id)
-        entity = MetadataEntity.of_program(
-            WORKFLOW_NAME, WORKFLOW, run.pipeline, run.namespace
-        ).append(PROGRAM_RUN, run_id)
-        now = get_now()
-        events = [
-            MetadataEmitted(entity, message.stage, operation, now, run.user or "")
-            for operation in message.operations
-        ]
-        self._topics.publish_events(transaction, events)
 
 
 def _encode_run(run: Run) -> str:

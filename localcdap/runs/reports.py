@@ -6,21 +6,22 @@ from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.runs.access import OF_RUN
 from localcdap.runs.logs import LogFilter, LogHit, LogOutline, LogSummary, RunLogs
 from localcdap.runs.model import StoredAlert, StoredLogLine
-from localcdap.runs.records import RunRecords
+from localcdap.runs.stage_reports import StageReports
 from localcdap.security.access import requires
+from localcdap.store.store import Store
 
 
 class RunReports:
     """Reads what runs have reported."""
 
-    def __init__(self, records: RunRecords, logs: RunLogs) -> None:
-        self._records = records
-        self._logs = logs
+    def __init__(self, store: Store) -> None:
+        self._logs = RunLogs(store)
+        self._stages = StageReports(store)
 
     @requires(OF_RUN)
     def read_profiles(self, run: str) -> list[SinkProfile]:
         """Return the profiles of what the sinks of a run got; none when the setting is off."""
-        return self._records.read_profiles(run)
+        return self._stages.read_profiles(run)
 
     @requires(OF_RUN)
     def read_alerts(self, run: str, limit: int = 0) -> list[StoredAlert]:
@@ -28,7 +29,7 @@ class RunReports:
 
         :param limit: the most to return; 0 for all.
         """
-        return self._records.read_alerts(run, limit)
+        return self._stages.read_alerts(run, limit)
 
     @requires(OF_RUN)
     def summarize_log(self, run: str) -> LogSummary:
@@ -73,4 +74,4 @@ class RunReports:
     @requires(OF_RUN)
     def read_log(self, run: str, after: int = 0, limit: int = 0) -> list[StoredLogLine]:
         """Return the log lines of a run after the line ``after``; at most ``limit``, 0 for all."""
-        return self._records.read_log(run, after, limit)
+        return self._logs.read(run, after, limit)

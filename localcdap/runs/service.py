@@ -22,7 +22,6 @@ from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.access import OF_REQUEST, OF_RUN, get_run_entity
 from localcdap.runs.arguments import GIVEN, Arguments, list_arguments
 from localcdap.runs.history import PipelineRuns, RunFilter, RunHistory, RunPage
-from localcdap.runs.logs import RunLogs
 from localcdap.runs.model import Run, RunRequest
 from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.runs.reports import RunReports
@@ -82,7 +81,8 @@ class RunService(RunReports):
         self._store = store
         self._datasets = datasets
         self._authorizer = authorizer
-        super().__init__(RunRecords(store, topics, namespaces, recorder), RunLogs(store))
+        super().__init__(store)
+        self._records = RunRecords(store, topics, namespaces, recorder)
         self._history = RunHistory(store)
         self._origins = origins
         self._namespaces = namespaces

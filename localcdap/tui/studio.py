@@ -22,6 +22,7 @@ from textual.notifications import SeverityLevel
 
 from localcdap.api.metadata import MetadataEntity
 from localcdap.host.cdap import Cdap
+from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.host_connection import HostConnection
 from localcdap.tui.routes import NavigationTarget
 from localcdap.tui.service_calls import FollowedSource, OnError, OnResult, ServiceCalls, Work
@@ -154,7 +155,7 @@ def get_studio(node: MessagePump) -> Studio:
     return cast(Studio, node.app)  # Textual types it as an App of any kind
 
 
-class StudioNode(MessagePump):
+class StudioNode(ExplainedActions):
     """Mixed into a widget or screen that needs its studio. Nothing may be called from ``__init__``."""
 
     @property

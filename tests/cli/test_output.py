@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcdap.cli.logs import _print
+from localcdap.cli.runs.logs import _print
 from localcdap.runs.model import StoredLogLine
 
 

@@ -34,12 +34,7 @@ class Place:
     def __init__(self, instance: TemporaryInstance, folder):
         self.instance = instance
         self.folder = folder
-        for write in (
-            foreign_modules.write_ledger,
-            foreign_modules.write_sensors,
-            foreign_modules.write_boxes,
-        ):
-            assert self.command("datasets", "modules", "add", str(write(folder))) == 0
+        self.add_modules()
 
         def find(namespace: str, type: str) -> PluginRef | None:
             found = self.cdap.artifacts.find_dataset_type(namespace, type)
@@ -59,6 +54,22 @@ class Place:
 
     def command(self, *words):
         return run_command([*words, "--home", str(self.instance.home.path)])
+
+    def add_modules(self):
+        for write in (
+            foreign_modules.write_ledger,
+            foreign_modules.write_sensors,
+            foreign_modules.write_boxes,
+        ):
+            assert self.command("datasets", "modules", "add", str(write(self.folder))) == 0
+
+    def delete_modules(self):
+        for name in ("boxes", "ledger", "sensors"):
+            assert self.command("datasets", "modules", "delete", name) == 0
+
+    def delete_datasets(self):
+        for each in self.cdap.datasets.list_datasets("default"):
+            self.cdap.datasets.drop("default", each.name)
 
     def create(self, name, type, **properties):
         self.cdap.datasets.create(DatasetRequest(name, type, properties))
@@ -81,6 +92,25 @@ def place(tmp_path_factory):
         yield Place(instance, folder)
 
 
+@pytest.fixture(autouse=True)
+def no_datasets(place):
+    yield
+    place.delete_datasets()
+
+
+@pytest.fixture
+def bank(place):
+    """A ledger of two accounts, with what a transfer returned."""
+    place.create("bank", "ledger", currency="EUR")
+
+    def fill(bank):
+        bank["ada"], bank["bob"] = 1000, 50
+        bank.transfer("ada", "bob", 250)
+        return dict(bank), len(bank), bank.total(), "ada" in bank, bank.describe()
+
+    return place.within("bank", fill)
+
+
 def test_the_modules_are_listed_with_their_types(place, capsys):
     assert place.command("datasets", "modules", "--json") == 0
     text = capsys.readouterr().out
@@ -101,18 +131,10 @@ def test_the_modules_are_listed_with_their_types(place, capsys):
     }
 
 
-def test_a_ledger(place):
+def test_a_ledger(place, bank):
     with pytest.raises(DatasetPropertiesError, match="A ledger needs a currency"):
-        place.create("bank", "ledger")
-    place.create("bank", "ledger", currency="EUR")
-
-    def fill(bank):
-        bank["ada"], bank["bob"] = 1000, 50
-        bank.transfer("ada", "bob", 250)
-        return dict(bank), len(bank), bank.total(), "ada" in bank, bank.describe()
-
-    expected = ({"ada": 750, "bob": 300}, 2, 1050, True, "bank in EUR")
-    assert place.within("bank", fill) == expected
+        place.create("other", "ledger")
+    assert bank == ({"ada": 750, "bob": 300}, 2, 1050, True, "bank in EUR")
     with pytest.raises(ValueError, match="ada has only 750"):
         place.within("bank", lambda bank: bank.transfer("ada", "bob", 10_000))
 
@@ -131,7 +153,7 @@ def test_a_ledger(place):
     ]
 
 
-def test_an_update_of_the_ledger_migrates_its_rows(place):
+def test_an_update_of_the_ledger_migrates_its_rows(place, bank):
     before = place.cdap.datasets.describe("default", "bank")
     with pytest.raises(IncompatibleUpdateError) as refused:
         place.update("bank", currency="USD")
@@ -218,7 +240,7 @@ def test_boxes(place):
     assert place.runner.dataset("tools").names == ["hammer"]
 
 
-def test_a_method_of_a_mixin_may_do_no_more_than_its_caller(place):
+def test_a_method_of_a_mixin_may_do_no_more_than_its_caller(place, bank):
     def call(bank):
         with enter_method(bank.guard, "writes", AccessKind.WRITE):
             return bank.total()
@@ -229,7 +251,9 @@ def test_a_method_of_a_mixin_may_do_no_more_than_its_caller(place):
         place.within("bank", call)
 
 
-def test_new_versions_keep_the_rules(place, capsys):
+def test_new_versions_keep_the_rules(place, bank, capsys):
+    place.create("hall", "indoor", sensors="2")
+    place.create("shelf", "shelf", currency="EUR")
     write = foreign_modules.write_sensors
     smaller = write(place.folder, "1.1.0", 'Outdoor = make("outdoor", "Sensors outside")')
     assert place.command("datasets", "modules", "add", str(smaller)) == 0, "no dataset has the type"
@@ -250,15 +274,21 @@ def test_new_versions_keep_the_rules(place, capsys):
     for name in ("ledger", "boxes"):
         with pytest.raises(ConflictError, match=f"Cannot delete module {name}: other"):
             place.cdap.dataset_modules.delete("default", name)
+    place.delete_datasets()
+    place.delete_modules()
+    place.add_modules()
 
 
-def test_they_go_in_the_end(place, capsys):
+def test_they_are_deleted_after_their_datasets(place, bank, capsys):
+    others = {"hall": ("indoor", {"sensors": "2"}), "shelf": ("shelf", {"currency": "EUR"})}
+    for name, (type, properties) in (others | {"tools": ("box", {})}).items():
+        place.create(name, type, **properties)
     for name in ("bank", "hall", "shelf", "tools"):
         assert place.command("datasets", "delete", name) == 0
     assert place.cdap.datasets.list_datasets("default") == []
     tables = {each.name for each in place.cdap.sql.list_tables("default")}
     assert not {each for each in tables if each.split(".")[0] in ("bank", "hall", "shelf")}
-    for name in ("boxes", "ledger", "sensors"):
-        assert place.command("datasets", "modules", "delete", name) == 0
+    place.delete_modules()
     assert "ledger" not in {each.name for each in place.cdap.datasets.list_types("default")}
+    place.add_modules()
     capsys.readouterr()

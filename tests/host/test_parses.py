@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from localcdap.api.errors import InvalidPipelineError
-from localcdap.cli import validate
+from localcdap.cli.pipelines import validate
 from localcdap.pipeline.document import reader, source
 from localcdap.pipeline.editing.edits import SetProperty, Undo
 from localcdap.pipeline.editing.service import OpenRequest

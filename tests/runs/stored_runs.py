@@ -67,13 +67,13 @@ def write_run(
 
 def write_log(cdap: Cdap, run: str, lines: list[StoredLogLine]) -> None:
     with cdap.runs._store.transaction() as tx:
-        cdap.runs._records.add_log(tx, run, lines)
+        cdap.runs._logs.add(tx, run, lines)
     cdap.runs._announce()
 
 
 def write_alerts(cdap: Cdap, run: str, stage: str, *payloads: dict[str, str | None]) -> None:
     with cdap.runs._store.transaction() as tx:
-        cdap.runs._records.add_alerts(tx, run, Alerted(stage, list(payloads)))
+        cdap.runs._stages.add_alerts(tx, run, Alerted(stage, list(payloads)))
 
 
 def write_long_log(cdap: Cdap, run: str, count: int) -> None:

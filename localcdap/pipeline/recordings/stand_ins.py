@@ -66,7 +66,9 @@ class Replacements(msgspec.Struct):
 
 
 class StageReplacer:
-    """Replaces stages by the same rules again and again; an unchanged stage is looked at once.
+    """Replaces stages by the same rules again and again.
+
+    A stage is looked at again when it has changed, or what other stages say about its records.
 
     :param pipeline: its name, which rules may have; None for one without a name.
     :param folder: gets the converted records of sources; None: recordings are only checked.
@@ -129,7 +131,7 @@ class StageReplacer:
     def _replace_stage(
         self, stage: StageUse, rule: RecordingRule, hints: GenerationHints
     ) -> Replacement:
-        key = (stage.plugin, stage.noted_schema, rule)
+        key = (stage.plugin, stage.noted_schema, rule, hints.list_all(stage.name))
         known = self._known.get(stage.name)
         if known is None or known[0] != key:
             known = key, self._try_to_replace(stage, rule, hints)

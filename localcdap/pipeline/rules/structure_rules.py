@@ -8,7 +8,7 @@ does not report what another rule reports already.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.document.failures import create_structural_failure
@@ -114,28 +114,26 @@ def _has_no_connections(pipeline: PipelineStructure) -> bool:
 
 def _refuse_inputs_of_sources(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in filter(pipeline.is_source, pipeline.types):
-        inputs = pipeline.graph.inputs[stage]
-        if not all(map(pipeline.is_control, inputs)):
-            type = pipeline.types[stage]
-            yield create_structural_failure(
-                f"{type} {stage} has incoming connections from {','.join(inputs)}. "
-                f"{type} stages cannot have any incoming connections.",
-                "Remove the connections.",
-                stage=stage,
-            )
+        yield from _refuse(pipeline, stage, pipeline.graph.inputs[stage], "incoming", "from")
 
 
 def _refuse_outputs_of_sinks(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     for stage in filter(pipeline.is_sink, pipeline.types):
-        outputs = pipeline.graph.outputs[stage]
-        if not all(map(pipeline.is_control, outputs)):
-            type = pipeline.types[stage]
-            yield create_structural_failure(
-                f"{type} {stage} has outgoing connections to {','.join(outputs)}. "
-                f"{type} stages cannot have any outgoing connections.",
-                "Remove the connections.",
-                stage=stage,
-            )
+        yield from _refuse(pipeline, stage, pipeline.graph.outputs[stage], "outgoing", "to")
+
+
+def _refuse(
+    pipeline: PipelineStructure, stage: str, others: Collection[str], kind: str, where: str
+) -> Iterator[ValidationFailure]:
+    """Yield a failure when a stage has connections with others, except those of control."""
+    if not all(map(pipeline.is_control, others)):
+        type = pipeline.types[stage]
+        yield create_structural_failure(
+            f"{type} {stage} has {kind} connections {where} {','.join(others)}. "
+            f"{type} stages cannot have any {kind} connections.",
+            "Remove the connections.",
+            stage=stage,
+        )
 
 
 def _require_error_emitters(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:

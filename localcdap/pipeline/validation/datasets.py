@@ -84,27 +84,26 @@ class DatasetPlanner(Protocol):
 
 def create_update_warnings(plan: DatasetPlan) -> list[ValidationFailure]:
     """Return a warning for each existing dataset that a deployment would update."""
-    return [
-        ValidationFailure(
-            DATASET_UPDATE,
-            f"The deployment changes dataset '{change.name}': it {change.describe()}.",
-            "A run of the file needs the option --update-datasets for that.",
-            list_causes(dataset),
-            stage=dataset.stage,
-            field=dataset.declaration.config_property,
-        )
-        for dataset, change in plan.changes
-        if not change.is_new
-    ]
+    message = "The deployment changes dataset '{}': it {}."
+    return _describe_updates(
+        plan, message, "A run of the file needs the option --update-datasets for that."
+    )
 
 
 def create_update_failures(plan: DatasetPlan) -> list[ValidationFailure]:
     """Return a failure for each existing dataset that would have to change before a run could write it."""
+    message = "Dataset '{}' must change before the run can write it: it {}."
+    return _describe_updates(
+        plan, message, "Run with --update-datasets, or deploy the pipeline: localcdap import FILE."
+    )
+
+
+def _describe_updates(plan: DatasetPlan, message: str, action: str) -> list[ValidationFailure]:
     return [
         ValidationFailure(
             DATASET_UPDATE,
-            f"Dataset '{change.name}' must change before the run can write it: it {change.describe()}.",
-            "Run with --update-datasets, or deploy the pipeline: localcdap import FILE.",
+            message.format(change.name, change.describe()),
+            action,
             list_causes(dataset),
             stage=dataset.stage,
             field=dataset.declaration.config_property,

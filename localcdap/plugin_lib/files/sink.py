@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcdap.api import (
     BatchSink,
+    FailureCollector,
     OutputFormat,
     Schema,
     SinkContext,
@@ -41,6 +43,11 @@ class FilesSink(BatchSink):
 
     Config = FileSinkConfig
     config: FileSinkConfig
+
+    @classmethod
+    def create(cls, properties: Mapping[str, str]) -> FilesSink:
+        """Return a sink for another plugin that writes files by it, and has validated what it passes."""
+        return cls(FileSinkConfig.build(properties, FailureCollector("")))
 
     def get_path(self) -> str:
         """Return the folder in the form of the pipeline document, without the suffix."""

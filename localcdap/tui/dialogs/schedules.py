@@ -78,11 +78,6 @@ class SchedulesDialog(DialogScreen[None]):
         )
         self._read()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if not self.is_mounted or self.explain_disabled(action) is not None:
-            return None
-        return super().check_action(action, parameters)
-
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""
         if action not in ("change", "switch", "remove"):

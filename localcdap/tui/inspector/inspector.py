@@ -470,7 +470,7 @@ class Inspector(StudioNode, Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("fill", "input") and self.is_mounted and self._panes.open != "try":
             return False
-        return None if self.explain_disabled(action) else True
+        return super().check_action(action, parameters)
 
     def explain_disabled(self, action: str) -> str | None:
         if action in ("version", "methods", "try") and self._stage is None:

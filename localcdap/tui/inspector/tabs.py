@@ -63,9 +63,6 @@ class InspectorTabs(StudioNode, TabbedContent):
         for pane in panes:
             self.compose_add_child(pane)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return None if self.explain_disabled(action) else super().check_action(action, parameters)
-
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""
         if action != "lineage":

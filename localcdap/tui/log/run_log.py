@@ -116,7 +116,7 @@ class RunLog(StudioNode, Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "end_search" and not self.query_one("#log-search").has_class("-open"):
             return False
-        return None if self.explain_disabled(action) else True
+        return super().check_action(action, parameters)
 
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""

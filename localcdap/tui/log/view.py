@@ -192,9 +192,6 @@ class LogView(StudioNode, ScrollView, can_focus=True):
             self.follows = False
         self._reveal()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return None if self.explain_disabled(action) else super().check_action(action, parameters)
-
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""
         if action in ("cursor", "page", "first", "last", "scroll_sideways") and not self.count:

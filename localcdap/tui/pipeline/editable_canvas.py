@@ -113,9 +113,6 @@ class EditableCanvas(StudioNode, Canvas):
         """Whether a run is shown, even while its counts are not known yet."""
         return self._counts is not None
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return None if self.explain_disabled(action) else True
-
     def explain_disabled(self, action: str) -> str | None:
         """Return why an action cannot be done now."""
         editor = self._editor

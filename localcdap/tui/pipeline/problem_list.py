@@ -18,12 +18,13 @@ from localcdap.api.failures import ARTIFACT_NOT_FOUND, UNKNOWN_PROPERTY, Validat
 from localcdap.pipeline.document.values import artifact_to_json
 from localcdap.pipeline.editing.edits import CompoundEdit, Edit, SetPlugin, SetProperty
 from localcdap.tui.document.editor import Editor
+from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.fuzzy_match import match_query
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.widgets.cached_static import CachedStatic
 
 
-class ProblemList(Vertical):
+class ProblemList(ExplainedActions, Vertical):
     """Follows an editor. ``enter`` goes to what a failure is about, ``x`` does what it suggests."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -166,7 +167,7 @@ class ProblemList(Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "leave_filter":
             return self.query_one(Input).has_class("-open")
-        return None if self.explain_disabled(action) else True
+        return super().check_action(action, parameters)
 
     def explain_disabled(self, action: str) -> str | None:
         if action == "fix":

@@ -147,9 +147,6 @@ class PipelineView(StudioNode, Vertical):
             self._open_inspector()
             self.inspector.show(stage, property)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return None if self.explain_disabled(action) else True
-
     def explain_disabled(self, action: str) -> str | None:
         """Return why an action cannot be done now."""
         editor = self.editor

@@ -18,6 +18,7 @@ from textual.worker import get_current_worker
 from localcdap.api.schema import Schema
 from localcdap.datasets.result_files import format_plain, to_csv, to_json
 from localcdap.text import plural
+from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.records.arrangement import (
     RecordArrangement,
     ValueFilter,
@@ -56,7 +57,7 @@ MOST_ROWS: Final = 10_000
 """The most rows of a table that are shown; the note below says how many there are."""
 
 
-class RecordTable(Vertical):
+class RecordTable(ExplainedActions, Vertical):
     """A table of records, with a note below; :meth:`show` and :meth:`show_records` replace it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -207,12 +208,10 @@ class RecordTable(Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in _ARRANGES and self._data is None:
             return False  # a subclass shows its own rows
-        return None if self.explain_disabled(action) else super().check_action(action, parameters)
+        return super().check_action(action, parameters)
 
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""
-        if not self.is_mounted:
-            return None
         if action in _NEEDS_COLUMNS and (self.table is None or not self.table.num_columns):
             return "there are no records"
         if action in _NEEDS_RECORDS and self._get_cursor() is None:

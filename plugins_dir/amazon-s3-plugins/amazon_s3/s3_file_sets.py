@@ -14,11 +14,9 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.failures import FailureCollector
 from localcdap.api.rules import check_reference_name, check_subset
 from localcdap.plugin_lib.files.sink import FilesSink
 from localcdap.plugin_lib.files.sink_checks import find_unwritable
-from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 
 from .account import AmazonAccountConfig, check_path
 
@@ -94,8 +92,7 @@ class _FileSet(BatchSink):
         }
         if config.codec:
             properties["compressionCodec"] = config.codec
-        files = FilesSink(FileSinkConfig.build(properties, FailureCollector(context.stage_name)))
-        files.write(df, context)
+        FilesSink.create(properties).write(df, context)
 
     def preview(self, df: DataFrame, context: SinkContext) -> None:
         self.write(df, context)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
 
 from localcdap.api import (
-    BatchSink,
     Capabilities,
-    LineageRecorder,
     LogicalType,
+    Record,
     Schema,
-    SinkContext,
     StageConfigurer,
     StageError,
     Type,
@@ -21,15 +20,9 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.arrow import RecordCodec
-from localcdap.api.rules import check_not_view, check_table_key
-from localcdap.plugin_lib.documents import KEY, ROW, VALUE, encode_document
+from localcdap.plugin_lib.documents import CollectionSink
 
 from .collection_config import ID, CollectionConfig, find_unsupported
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
 
 _ID_BYTES: Final = 12
 _HEX_ID: Final = re.compile(r"[0-9a-fA-F]{24}")
@@ -45,10 +38,10 @@ _TYPES: Final[frozenset[Type | LogicalType]] = frozenset(
 
 @plugin(name="MongoDB", description="Local: writes each record as a document of a collection.")
 @capability(Capabilities.Mode.NATIVE)
-class MongoSink(BatchSink):
+class MongoSink(CollectionSink):
     """Properties and failures are those of CDAP's plugin (mongodb-plugins,
-    ``io/cdap/plugin/batch/sink/MongoDBBatchSink.java``). The documents appear when the run is committed; one
-    with the id of another replaces it.
+    ``io/cdap/plugin/batch/sink/MongoDBBatchSink.java``).
+    A document with the id of another replaces it.
     """
 
     class Config(CollectionConfig, macros=True, rename="camel"):
@@ -65,13 +58,7 @@ class MongoSink(BatchSink):
         config.check(stage)
         if stage.input_schema is not None:
             self._check_schema(stage, stage.input_schema)
-        if not stage.failures and not config.has_open_name:
-            stage.create_dataset(
-                config.find_table_name(),
-                "keyValueTable",
-                {"schema": str(ROW)},
-                config_property="collection",
-            )
+        self.create_collection(stage)
 
     def _check_schema(self, stage: StageConfigurer, schema: Schema) -> None:
         problem = find_unsupported(schema, _TYPES)
@@ -96,44 +83,18 @@ class MongoSink(BatchSink):
                 f"Schema already contains identifier field '{ID}'."
             ).with_config_property("idField")
 
-    def configure_connected(self, stage: StageConfigurer) -> None:
-        if not self.config.has_open_name:
-            check_not_view(stage, self.config.find_table_name(), "collection")
-            check_table_key(stage, self.config.find_table_name(), KEY)
-
-    def record_lineage(self, lineage: LineageRecorder) -> None:
-        if not self.config.has_open_name:
-            lineage.datasets.append(self.config.find_table_name())
-        lineage.derive(VALUE, lineage.input_fields, "Write a document")
-
-    def write(self, df: DataFrame, context: SinkContext) -> None:
-        make = _DocumentMaker(RecordCodec(context.input_schema), self.config.id_field)
-        rows = context.in_batches(df, make, ROW)
-        context.write_table(self.config.find_table_name(), rows, ROW, KEY)
-
-    def preview(self, df: DataFrame, context: SinkContext) -> None:
-        self.write(df, context)
+    def identify(self) -> Callable[[Record], tuple[str, Record]]:
+        return partial(_identify, self.config.id_field)
 
 
-class _DocumentMaker:
-    """Makes the rows of documents of a task's records."""
-
-    def __init__(self, codec: RecordCodec, id_field: str | None) -> None:
-        self._codec, self._id_field = codec, id_field
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        made = RecordCodec(ROW)
-        for batch in batches:
-            yield made.encode([self._make(record) for record in self._codec.decode(batch)])
-
-    def _make(self, record: dict[str, Any]) -> dict[str, str]:
-        if self._id_field:
-            key = _to_id(self._id_field, record.pop(self._id_field))
-        else:
-            given = record.pop(ID, None)
-            own = given.hex() if isinstance(given, bytes) else given
-            key = secrets.token_hex(_ID_BYTES) if own is None else str(own)
-        return {KEY: key, VALUE: encode_document({ID: key, **record})}
+def _identify(id_field: str | None, record: Record) -> tuple[str, Record]:
+    if id_field:
+        key = _to_id(id_field, record.pop(id_field))
+    else:
+        given = record.pop(ID, None)
+        own = given.hex() if isinstance(given, bytes) else given
+        key = secrets.token_hex(_ID_BYTES) if own is None else str(own)
+    return key, {ID: key, **record}
 
 
 def _to_id(name: str, value: Any) -> str:

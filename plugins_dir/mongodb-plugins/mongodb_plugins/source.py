@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import (
-    BatchSource,
     Capabilities,
-    LineageRecorder,
     LogicalType,
     Record,
     Schema,
@@ -22,15 +19,18 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.arrow import RecordCodec
-from localcdap.plugin_lib.documents import KEY, ROW, VALUE, DocumentSchemaError, decode_document
+from localcdap.plugin_lib.documents import (
+    CollectionSource,
+    DocumentReader,
+    DocumentSchemaError,
+    decode_document,
+)
 from localcdap.plugin_lib.spark.columns import get_column
 
 from .collection_config import ID, WITHOUT_EFFECT, CollectionConfig, find_unsupported
 from .query import QueryError, meets_query, parse_query
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 _SKIP, _FAIL, _SEND = "skip-error", "fail-pipeline", "send-to-error"
@@ -47,7 +47,7 @@ _TYPES: Final[frozenset[Type | LogicalType]] = frozenset(
 
 @plugin(name="MongoDB", description="Local: reads the documents of a collection.")
 @capability(Capabilities.Mode.NATIVE)
-class MongoSource(BatchSource):
+class MongoSource(CollectionSource):
     """Properties and failures are those of CDAP's plugin (mongodb-plugins,
     ``io/cdap/plugin/batch/source/MongoDBBatchSource.java``). The id of a document is a text, or 12 bytes.
     """
@@ -86,25 +86,11 @@ class MongoSource(BatchSource):
         stage.output_schema = config.schema
         stage.error_schema = _ERROR
 
-    def configure_connected(self, stage: StageConfigurer) -> None:
-        config = self.config
-        if config.has_open_name or stage.in_run:
-            return
-        if stage.find_table(config.find_table_name()) is None:
-            stage.failures.add(
-                f"There is no collection '{config.collection}': no table '{config.find_table_name()}'.",
-                "Write it with a pipeline, or correct the name.",
-            ).with_config_property("collection")
-
-    def record_lineage(self, lineage: LineageRecorder) -> None:
-        if not self.config.has_open_name:
-            lineage.datasets.append(self.config.find_table_name())
-
     def read(self, context: SourceContext) -> DataFrame:
         from pyspark.sql import functions as f
 
         config = self.config
-        rows = context.read_table(config.find_table_name()).select(ROW.field_names)
+        rows = self.read_documents(context)
         reader = _DocumentReader(config.schema, parse_query(config.input_query), config.on_error)
         found = context.in_batches(rows, reader, reader.schema)
         names = [get_column(name) for name in config.schema.field_names]
@@ -117,23 +103,16 @@ class MongoSource(BatchSource):
         return sent.select(*names)
 
 
-class _DocumentReader:
+class _DocumentReader(DocumentReader):
     """Reads the documents of a task; one that does not fit has a message, and no fields."""
 
     def __init__(self, schema: Schema, query: dict[str, Any], on_error: str) -> None:
         self._wanted, self._query, self._on_error = schema, query, on_error
         fields = [(each.name, each.schema.as_nullable) for each in schema]
         text = Schema.STRING.as_nullable
-        self.schema = Schema.record("read", [*fields, (_MESSAGE, text), (_DOCUMENT, text)])
-        """The schema of the result."""
+        super().__init__(Schema.record("read", [*fields, (_MESSAGE, text), (_DOCUMENT, text)]))
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        given, made = RecordCodec(ROW), RecordCodec(self.schema)
-        for batch in batches:
-            records = (self._read(row[KEY], row[VALUE]) for row in given.decode(batch))
-            yield made.encode([each for each in records if each is not None])
-
-    def _read(self, key: str, text: str) -> Record | None:
+    def read(self, key: str, text: str) -> Record | None:
         try:
             document: Any = json.loads(text)
             if not isinstance(document, dict):

@@ -144,11 +144,11 @@ def test_programs_without_stored_runs_are_shown(cdap):
         cdap.lineage._lineage.add_relations(
             tx,
             {
-                Relation(DatasetId("default", name), service, access, str(uuid.uuid1()))
+                Relation(DatasetId("system", name), service, access, str(uuid.uuid1()))
                 for name, access in used
             },
         )
-    found = cdap.lineage.get(of("near")).relations
+    found = cdap.lineage.get(of("near", "system")).relations
     assert {each.data.split(".")[2] for each in found} == {"far", "near"}
     assert {each.program.split(".")[2] for each in found} == {"dataprep"}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import pytest
 
 from localcdap.api.metadata import MetadataEntity
@@ -32,11 +34,17 @@ CLEAN = MetadataEntity.of_dataset("clean", "default")
 SALES = MetadataEntity.of_dataset("sales", "default")
 
 
-@pytest.fixture(scope="module")
-def cdap(tmp_path_factory, fresh_home):
-    home = Home(fresh_home(tmp_path_factory.mktemp("visible")))
+@contextmanager
+def open_secured(folder):
+    home = Home(folder)
     home.settings_file.write_text(SETTINGS, encoding="utf-8")
     with open_in_process(home) as cdap:
+        yield cdap
+
+
+@pytest.fixture(scope="module")
+def cdap(tmp_path_factory, fresh_home):
+    with open_secured(fresh_home(tmp_path_factory.mktemp("visible"))) as cdap:
         write_shop(cdap)
         yield cdap
 
@@ -112,15 +120,13 @@ def test_the_last_write_is_known_to_those_who_see_the_program(cdap):
         assert cdap.lineage.describe(SALES).last_write.application == "enrich"
 
 
-def test_the_impact_names_the_pipelines_that_are_visible(cdap):
-    with act_as(ADA):
-        for document in (pipelines.load(drop="note"), pipelines.report(), pipelines.publish()):
-            assert cdap.applications.deploy(DeployRequest(document)).application
-    changed = pipelines.load(drop="mail,note")
-
-    def find(who):
-        with act_as(who):
-            return {each.pipeline for each in cdap.impact.assess(ImpactRequest(changed)).readers}
-
-    assert find(ADA) == {"report", "publish"}
-    assert find(BOB) == set()
+def test_the_impact_names_the_pipelines_that_are_visible(tmp_path, fresh_home):
+    changed = ImpactRequest(pipelines.load(drop="mail,note"))
+    with open_secured(fresh_home(tmp_path / "home")) as cdap:
+        with act_as(ADA):
+            for document in (pipelines.load(drop="note"), pipelines.report(), pipelines.publish()):
+                assert cdap.applications.deploy(DeployRequest(document)).application
+            found = {each.pipeline for each in cdap.impact.assess(changed).readers}
+            assert found == {"report", "publish"}
+        with act_as(BOB):
+            assert cdap.impact.assess(changed).readers == []

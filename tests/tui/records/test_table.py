@@ -58,6 +58,9 @@ async def shown(records=RECORDS, schema=SCHEMA, **more):
 
 
 async def test_it_is_made_while_a_thread_imports_pandas(monkeypatch):
+    pa.array(
+        [0]
+    )  # pyarrow imports pandas here, unless a test before has done it: it waits for the thread
     monkeypatch.setitem(sys.modules, "pandas", types.ModuleType("pandas"))
     async with shown() as (_, table, _pilot):
         assert table.note == "4 records · 3 columns"

@@ -41,6 +41,10 @@ class GenerationHints:
         self._document: Final = document
         self.domains: Final = KeyDomains.of_stages(document.stages)
 
+    def list_all(self, stage: str) -> tuple[object, ...]:
+        """Return all hints for a source, to tell whether they have changed."""
+        return self.domains.joined, self.find_parsed_texts(stage), self.list_required(stage)
+
     def find_parsed_texts(self, stage: str) -> dict[str, ParsedText]:
         """Return what stages directly after a source take apart, by field in lower case."""
         return {

@@ -24,7 +24,8 @@ class KeyDomains:
     """
 
     def __init__(self, joined: Iterable[Sequence[str]] = ()) -> None:
-        self._joined: dict[str, str] = {}
+        self.joined: Final[dict[str, str]] = {}
+        """By field that a joiner compares, the name of its keys."""
         for names in joined:
             self._join(names)
 
@@ -44,7 +45,7 @@ class KeyDomains:
 
     def find(self, field: str, stage: str) -> str | None:
         """Return the name of the keys that a field has; None for any other field."""
-        joined = self._joined.get(field)
+        joined = self.joined.get(field)
         if joined is not None:
             return joined
         words = split_words(field)
@@ -62,10 +63,10 @@ class KeyDomains:
         return not rest or _make_singular(rest[-1]) in map(_make_singular, split_words(stage))
 
     def _join(self, names: Sequence[str]) -> None:
-        domains = [self._joined[name] for name in names if name in self._joined]
+        domains = [self.joined[name] for name in names if name in self.joined]
         domain = domains[0] if domains else (names[0] if names else "")
-        moved = [name for name, old in self._joined.items() if old in domains]
-        self._joined |= dict.fromkeys((*moved, *names), domain)
+        moved = [name for name, old in self.joined.items() if old in domains]
+        self.joined.update(dict.fromkeys((*moved, *names), domain))
 
 
 def _make_singular(word: str) -> str:

@@ -17,6 +17,7 @@ from localcdap.engine.messages.samples import RejectedRecord, StageProblem, Stag
 from localcdap.runs.debug.model import DebugAnswer
 from localcdap.runs.model import format_payload
 from localcdap.text import plural
+from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.widgets.cached_static import CachedStatic
 
@@ -106,7 +107,7 @@ class _SheetTab(Tab):
         self.sheet = sheet
 
 
-class SampleView(Vertical):
+class SampleView(ExplainedActions, Vertical):
     """A table of records with tabs for its sheets, and below it the records that the stage rejected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -183,9 +184,6 @@ class SampleView(Vertical):
             count = plural(len(rejected.records), "error record")
             title.update_lines([Content(f"✗ {count}")])
             self.rejected.show_records(rejected.records, None, rejected.note)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return None if self.explain_disabled(action) else super().check_action(action, parameters)
 
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""

@@ -337,7 +337,7 @@ class PropertyField(StudioNode, Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "browse" and self._path_kind is None:
             return False  # the key may be another one's
-        return None if self.explain_disabled(action) else True
+        return super().check_action(action, parameters)
 
     def explain_disabled(self, action: str) -> str | None:
         if action == "editor" and self._kind is ControlKind.MASKED:

@@ -107,9 +107,6 @@ class SchemaPane(StudioNode, Vertical):
         self.query_one("#schema-in", TextLines).put(incoming or [Text("no input", "dim")])
         self.query_one("#schema-out", TextLines).put(outgoing or [Text("no output", "dim")])
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return None if self.explain_disabled(action) else super().check_action(action, parameters)
-
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""
         is_unknown = action == "copy" and self._output is None

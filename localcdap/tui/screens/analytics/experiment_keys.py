@@ -43,11 +43,6 @@ class ExperimentKeys(ExperimentScreen):
         Binding("escape", "leave", "back", id="analytics.leave", show=False),
     ]
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if not self.is_mounted or self.explain_disabled(action) is not None:
-            return None
-        return super().check_action(action, parameters)
-
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works. Subclasses know their keys."""
         entry = self.entry

@@ -145,11 +145,6 @@ class HomeScreen(AreaScreen):
         if self._steps:
             self.studio.navigate(self._steps[0].target)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "continue":
-            return None if self.explain_disabled(action) else True
-        return super().check_action(action, parameters)
-
     def explain_disabled(self, action: str) -> str | None:
         """Return why an action cannot be done now."""
         is_empty = action == "continue" and not self._steps

@@ -68,11 +68,6 @@ class LibraryScreen(LibraryListScreen):
             return None
         return MetadataEntity.of_application(item.name, self.studio.namespace)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if not self.is_mounted or self.explain_disabled(action) is not None:
-            return None
-        return super().check_action(action, parameters)
-
     def explain_disabled(self, action: str) -> str | None:
         item = self.item
         match action:

@@ -68,10 +68,6 @@ class ConnectionsPanel(StudioNode, Vertical):
             group="connections",
         )
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        is_now = self.is_mounted and self.explain_disabled(action) is None
-        return True if is_now else None
-
     def explain_disabled(self, action: str) -> str | None:
         if (
             action in ("edit", "browse", "test", "remove", "copy")

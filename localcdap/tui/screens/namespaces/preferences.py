@@ -95,10 +95,6 @@ class PreferencesPanel(StudioNode, Vertical):
             lambda cdap: read_preferences(cdap, level), on_result=self._fill, group="preferences"
         )
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        is_now = self.is_mounted and self.explain_disabled(action) is None
-        return True if is_now else None
-
     def explain_disabled(self, action: str) -> str | None:
         found = self._highlighted
         match action:

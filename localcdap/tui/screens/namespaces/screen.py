@@ -141,11 +141,6 @@ class NamespacesScreen(AreaScreen):
         name = self.query_one("#namespaces", FilteredList).key
         return MetadataEntity.of_namespace(name) if name is not None else None
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if not self.is_mounted or self.explain_disabled(action) is not None:
-            return None
-        return super().check_action(action, parameters)
-
     def explain_disabled(self, action: str) -> str | None:
         name = self.query_one("#namespaces", FilteredList).key
         if action in ("delete", "describe", "sync") and name is None:

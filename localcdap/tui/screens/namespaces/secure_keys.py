@@ -60,10 +60,6 @@ class SecureKeysPanel(StudioNode, Vertical):
             lambda cdap: cdap.secure_keys.list_keys(namespace), on_result=self._fill, group="keys"
         )
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        is_now = self.is_mounted and self.explain_disabled(action) is None
-        return True if is_now else None
-
     def explain_disabled(self, action: str) -> str | None:
         if action in ("replace", "remove", "copy") and self.query_one(FilteredList).key is None:
             return "no key is highlighted"

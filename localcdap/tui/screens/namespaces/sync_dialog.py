@@ -76,11 +76,6 @@ class SyncDialog(DialogScreen[None]):
         )
         self.action_compare()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if not self.is_mounted or self.explain_disabled(action) is not None:
-            return None
-        return super().check_action(action, parameters)
-
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""
         plan = self._plan

@@ -190,11 +190,6 @@ class PluginsScreen(AreaScreen):
         plugin = self._catalog.find_plugin(key)
         return found if plugin is None else get_plugin_entity(found, plugin.type, plugin.name)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if not self.is_mounted or self.explain_disabled(action) is not None:
-            return None
-        return super().check_action(action, parameters)
-
     def explain_disabled(self, action: str) -> str | None:
         artifact = self._get_artifact()
         match action:

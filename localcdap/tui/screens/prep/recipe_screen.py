@@ -160,10 +160,6 @@ class RecipeScreen(AreaScreen):
         if self.source is not None:
             self.read()
 
-    def explain_disabled(self, action: str) -> str | None:
-        """Return why a key does nothing now; None when it works. Subclasses know their keys."""
-        return None
-
     # -- what is shown ------------------------------------------------------------------------
 
     @property

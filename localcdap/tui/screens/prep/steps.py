@@ -8,13 +8,14 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.screens.prep.answers import PrepCounts
 from localcdap.tui.screens.prep.panel import format_step
 from localcdap.tui.screens.prep.recipe import PrepRecipe
 
 
-class StepList(StudioOptionList):
+class StepList(ExplainedActions, StudioOptionList):
     """The steps; the rows after the highlighted one are shown while the list has the focus."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -65,9 +66,6 @@ class StepList(StudioOptionList):
     def action_compare(self) -> None:
         if self.highlighted is not None:
             self.post_message(self.ComparisonAsked(self.highlighted))
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return None if self.explain_disabled(action) else super().check_action(action, parameters)
 
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""

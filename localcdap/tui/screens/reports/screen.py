@@ -184,11 +184,6 @@ class ReportsScreen(AreaScreen):
 
     # -- keys -----------------------------------------------------------------------------------
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if not self.is_mounted or self.explain_disabled(action) is not None:
-            return None
-        return super().check_action(action, parameters)
-
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""
         if action in _NEEDS_RUNS and (self.overview is None or not self.overview.totals.runs):

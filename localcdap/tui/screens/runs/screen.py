@@ -59,9 +59,7 @@ class RunsScreen(RunHistoryScreen):
     # -- keys ----------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "metadata":
-            return super().check_action(action, parameters)
-        return None if self.explain_disabled(action) else True
+        return action == "filter" or super().check_action(action, parameters)
 
     @property
     def entity(self) -> MetadataEntity | None:
@@ -75,7 +73,7 @@ class RunsScreen(RunHistoryScreen):
         """Return why a key does nothing now; None when it works."""
         if action == "metadata" and self.entity is None:
             return "no run of a deployed pipeline is highlighted"
-        if not self.is_mounted or action not in (*_OF_A_RUN, "stop"):
+        if action not in (*_OF_A_RUN, "stop"):
             return None
         run = self.run
         if run is None:

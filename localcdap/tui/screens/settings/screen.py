@@ -67,31 +67,20 @@ class SettingsScreen(AreaScreen):
         self._read()
 
     def explain_disabled(self, action: str) -> str | None:
-        row = self._row
-        if action == "apply":
-            return "no setting was changed since the instance was opened"
-        if action not in ("change", "restore"):
-            return None
-        if row is not None and row.variable is not None:
-            return f"the environment variable ${row.variable} sets it"
-        if action == "change":
-            return "it has several values; e edits the file"
-        return "it has its default value"
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return why a key does nothing now; None when it works."""
         row = self._row
         match action:
-            case "apply":
-                return True if self._is_changed else None
-            case "change":
-                return True if row is not None and row.is_simple and row.variable is None else None
-            case "restore":
-                return (
-                    True
-                    if row is not None and not row.is_default and row.variable is None
-                    else None
-                )
-        return super().check_action(action, parameters)
+            case "apply" if not self._is_changed:
+                return "no setting was changed since the instance was opened"
+            case "change" | "restore" if row is None:
+                return "no setting is highlighted"
+            case "change" | "restore" if row is not None and row.variable is not None:
+                return f"the environment variable ${row.variable} sets it"
+            case "change" if row is not None and not row.is_simple:
+                return "it has several values; e edits the file"
+            case "restore" if row is not None and row.is_default:
+                return "it has its default value"
+        return None
 
     @work(group="settings", exclusive=True)
     async def action_change(self) -> None:
@@ -147,10 +136,11 @@ class SettingsScreen(AreaScreen):
 
     @on(OptionList.OptionSelected, "#settings-list")
     async def _change_chosen(self) -> None:
-        if self.check_action("change", ()):
+        reason = self.explain_disabled("change")
+        if reason is None:
             await self.run_action("screen.change")
         else:
-            self.studio.explain_no_effect(self.explain_disabled("change") or "", "change")
+            self.studio.explain_no_effect(reason, "change")
 
     @on(OptionList.OptionHighlighted, "#settings-list")
     def _show_description(self) -> None:

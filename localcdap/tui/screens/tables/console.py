@@ -74,16 +74,12 @@ class SqlConsole(StudioNode, Vertical):
             self._editor.replace_text(sql)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if not self.is_mounted:
-            return None
-        if action == "cancel":
+        if action == "cancel" and self.is_mounted:
             return self.query_one(QueryStatus).running is not None
-        if action == "export":
-            return True if self._result is not None else None
-        return True
+        return super().check_action(action, parameters)
 
     def explain_disabled(self, action: str) -> str | None:
-        return "there is no result" if action == "export" else None
+        return "there is no result" if action == "export" and self._result is None else None
 
     def action_cancel(self) -> None:
         self.query_one(QueryStatus).cancel()

@@ -143,13 +143,6 @@ class TablesScreen(AreaScreen):
         """The highlighted dataset, if it has no table of its own name."""
         return self._datasets.get(self.query_one("#tables", FilteredList).key or "")
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("lineage", "change", "experiment") and (
-            not self.is_mounted or self.explain_disabled(action)
-        ):
-            return None
-        return super().check_action(action, parameters)
-
     def explain_disabled(self, action: str) -> str | None:
         """Return why a key does nothing now; None when it works."""
         if action == "experiment":

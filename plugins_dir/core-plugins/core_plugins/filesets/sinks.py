@@ -22,7 +22,6 @@ from localcdap.api import (
 from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.java.dates.zones import parse_zone
 from localcdap.plugin_lib.files.sink import FilesSink
-from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 
 from . import partitions
 
@@ -204,7 +203,7 @@ class FilesetSink(BatchSink):
             properties["compressionCodec"] = self.config.codec
         if isinstance(self.config, TextSinkConfig):
             properties["delimiter"] = self.config.delimiter
-        return FilesSink(FileSinkConfig.build(properties, partitions.ignore_failures()))
+        return FilesSink.create(properties)
 
 
 class TimedSink(FilesetSink):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import secrets
 import string
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from functools import partial
+from typing import Final
 
 from localcdap.api import (
-    BatchSink,
     Capabilities,
-    LineageRecorder,
     LogicalType,
+    Record,
     Schema,
-    SinkContext,
     StageConfigurer,
     StageError,
     Type,
@@ -21,15 +20,9 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.arrow import RecordCodec
-from localcdap.api.rules import check_not_view, check_table_key
-from localcdap.plugin_lib.documents import KEY, ROW, VALUE, encode_document
+from localcdap.plugin_lib.documents import CollectionSink
 
 from .collections import ID, FirestoreConfig
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
 
 _GENERATED: Final = "Auto-generated id"
 _CUSTOM: Final = "Custom name"
@@ -45,11 +38,10 @@ _TIMES: Final = (LogicalType.TIMESTAMP_MICROS, LogicalType.TIMESTAMP_MILLIS)
 
 @plugin(name="Firestore", description="Local: writes each record as a document of a collection.")
 @capability(Capabilities.Mode.NATIVE)
-class FirestoreSink(BatchSink):
+class FirestoreSink(CollectionSink):
     """Properties and failures are those of CDAP's plugin (firestore-plugins,
     ``io/cdap/plugin/gcp/firestore/sink/FirestoreSinkConfig.java``).
 
-    A collection is a key-value table of the instance; the documents appear when the run is committed.
     Of several records with one id, the last is kept.
     """
 
@@ -89,13 +81,7 @@ class FirestoreSink(BatchSink):
             ).with_config_property("batchSize")
         if stage.input_schema is not None:
             self._check_schema(stage, stage.input_schema)
-        if not stage.failures and not config.has_open_name and config.collection:
-            stage.create_dataset(
-                config.find_table_name(),
-                "keyValueTable",
-                {"schema": str(ROW)},
-                config_property="collection",
-            )
+        self.create_collection(stage)
 
     def _check_schema(self, stage: StageConfigurer, schema: Schema) -> None:
         for each in schema:
@@ -122,41 +108,15 @@ class FirestoreSink(BatchSink):
                 "Ensure the type is non-nullable string",
             ).with_config_property("idAlias").with_input_field(name)
 
-    def configure_connected(self, stage: StageConfigurer) -> None:
-        if not self.config.has_open_name and self.config.collection:
-            check_not_view(stage, self.config.find_table_name(), "collection")
-            check_table_key(stage, self.config.find_table_name(), KEY)
-
-    def record_lineage(self, lineage: LineageRecorder) -> None:
-        if not self.config.has_open_name:
-            lineage.datasets.append(self.config.find_table_name())
-        lineage.derive(VALUE, lineage.input_fields, "Write a document")
-
-    def write(self, df: DataFrame, context: SinkContext) -> None:
-        make = _DocumentMaker(RecordCodec(context.input_schema), self.config.id_field)
-        rows = context.in_batches(df, make, ROW)
-        context.write_table(self.config.find_table_name(), rows, ROW, KEY)
-
-    def preview(self, df: DataFrame, context: SinkContext) -> None:
-        self.write(df, context)
+    def identify(self) -> Callable[[Record], tuple[str, Record]]:
+        return partial(_identify, self.config.id_field)
 
 
-class _DocumentMaker:
-    """Makes the rows of documents of a task's records."""
-
-    def __init__(self, codec: RecordCodec, id_field: str | None) -> None:
-        self._codec, self._id_field = codec, id_field
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        made = RecordCodec(ROW)
-        for batch in batches:
-            rows = []
-            for record in self._codec.decode(batch):
-                key = record.pop(self._id_field) if self._id_field else _make_id()
-                if not key:
-                    raise StageError("The id of a document is empty.", "Give each record an id.")
-                rows.append({KEY: key, VALUE: encode_document(record)})
-            yield made.encode(rows)
+def _identify(id_field: str | None, record: Record) -> tuple[str, Record]:
+    key = record.pop(id_field) if id_field else _make_id()
+    if not key:
+        raise StageError("The id of a document is empty.", "Give each record an id.")
+    return key, record
 
 
 def _make_id() -> str:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import (
-    BatchSource,
     Capabilities,
-    LineageRecorder,
     LogicalType,
     Record,
     Schema,
@@ -21,15 +18,19 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.arrow import RecordCodec
-from localcdap.plugin_lib.documents import KEY, ROW, VALUE, DocumentSchemaError, decode_document
+from localcdap.plugin_lib.documents import (
+    KEY,
+    CollectionSource,
+    DocumentReader,
+    DocumentSchemaError,
+    decode_document,
+)
 from localcdap.plugin_lib.spark.columns import get_column
 
 from .collections import ID, FirestoreConfig
 from .filters import Filter, parse_filters
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 _BASIC, _ADVANCED = "Basic", "Advanced"
@@ -39,7 +40,7 @@ _TYPES: Final = (Type.STRING, Type.DOUBLE, Type.BOOLEAN, Type.BYTES, Type.LONG, 
 
 @plugin(name="Firestore", description="Local: reads the documents of a collection.")
 @capability(Capabilities.Mode.NATIVE)
-class FirestoreSource(BatchSource):
+class FirestoreSource(CollectionSource):
     """Properties and failures are those of CDAP's plugin (firestore-plugins,
     ``io/cdap/plugin/gcp/firestore/source/FirestoreSourceConfig.java``).
 
@@ -132,23 +133,9 @@ class FirestoreSource(BatchSource):
                 "Add it to the schema, or set another idAlias.",
             ).with_config_property("idAlias")
 
-    def configure_connected(self, stage: StageConfigurer) -> None:
-        config = self.config
-        if config.has_open_name or not config.collection or stage.in_run:
-            return
-        if stage.find_table(config.find_table_name()) is None:
-            stage.failures.add(
-                f"There is no collection '{config.collection}': no table '{config.find_table_name()}'.",
-                "Write it with a pipeline, or correct the name.",
-            ).with_config_property("collection")
-
-    def record_lineage(self, lineage: LineageRecorder) -> None:
-        if not self.config.has_open_name:
-            lineage.datasets.append(self.config.find_table_name())
-
     def read(self, context: SourceContext) -> DataFrame:
         config = self.config
-        rows = context.read_table(config.find_table_name()).select(ROW.field_names)
+        rows = self.read_documents(context)
         if config.pulled:
             rows = rows.where(get_column(KEY).isin(config.pulled))
         if config.skipped:
@@ -158,22 +145,16 @@ class FirestoreSource(BatchSource):
         return context.in_batches(rows, read, config.schema)
 
 
-class _DocumentReader:
+class _DocumentReader(DocumentReader):
     """Reads the documents of a task."""
 
     def __init__(
         self, schema: Schema, filters: list[Filter], id_field: str | None, collection: str
     ) -> None:
-        self._schema, self._filters = schema, filters
-        self._id_field, self._collection = id_field, collection
+        super().__init__(schema)
+        self._filters, self._id_field, self._collection = filters, id_field, collection
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        given, made = RecordCodec(ROW), RecordCodec(self._schema)
-        for batch in batches:
-            records = (self._read(row[KEY], row[VALUE]) for row in given.decode(batch))
-            yield made.encode([each for each in records if each is not None])
-
-    def _read(self, key: str, text: str) -> Record | None:
+    def read(self, key: str, text: str) -> Record | None:
         """Return the record of a document; None when it does not meet the filters."""
         where = f"Document '{key}' of collection '{self._collection}'"
         try:
@@ -181,7 +162,7 @@ class _DocumentReader:
             if not all(each.accepts(document) for each in self._filters):
                 return None
             known = {} if self._id_field is None else {self._id_field: key}
-            return decode_document({**document, **known}, self._schema)
+            return decode_document({**document, **known}, self.schema)
         except DocumentSchemaError as error:
             raise StageError(
                 f"{where} does not fit the schema: {error}", "Change the schema."

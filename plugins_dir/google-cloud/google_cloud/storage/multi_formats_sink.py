@@ -14,12 +14,10 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.failures import FailureCollector
 from localcdap.api.rules import check_reference_name
 from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.plugin_lib.files.sink import FilesSink
 from localcdap.plugin_lib.files.sink_checks import check_format
-from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 
 from ..account import WITHOUT_EFFECT, GoogleAccountConfig
 from ..multi_sinks import SPLIT, check_split_field, find_destinations
@@ -101,7 +99,7 @@ class MultiFormatsSink(BatchSink):
         self._check_codec(stage)
         if not config.contains_macro("suffix"):
             folder = {"path": SCHEME, "format": "csv", "suffix": config.suffix or ""}
-            check_format(stage, FileSinkConfig.build(folder, FailureCollector("")))
+            check_format(stage, FilesSink.create(folder).config)
 
     def _check_codec(self, stage: StageConfigurer) -> None:
         codec = (self.config.codec or "none").strip().lower()
@@ -126,7 +124,7 @@ class MultiFormatsSink(BatchSink):
             properties |= {"format": "delimited", "delimiter": self.config.delimiter}
         elif format in _CODECS:
             properties["compressionCodec"] = codec
-        return FilesSink(FileSinkConfig.build(properties, FailureCollector("")))
+        return FilesSink.create(properties)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         config = self.config

@@ -14,10 +14,8 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.failures import FailureCollector
 from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.files.sink import FilesSink
-from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 
 from ..account import GoogleAccountConfig
 from .paths import SCHEME, check_storage_path
@@ -89,4 +87,4 @@ class GcsText(BatchSink):
         properties = {"path": path, **_FORMATS[self.config.type.strip().lower()]}
         if self.config.suffix:
             properties["suffix"] = self.config.suffix
-        return FilesSink(FileSinkConfig.build(properties, FailureCollector("")))
+        return FilesSink.create(properties)

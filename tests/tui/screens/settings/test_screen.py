@@ -59,6 +59,7 @@ def test_a_shown_value_can_be_typed(key, tmp_path):
 
 
 async def test_a_setting_is_changed_and_goes_back_to_its_default(open_studio, home):
+    home.settings_file.unlink(missing_ok=True)
     async with open_studio() as driver:
         await driver.press("comma", "slash")
         await driver.type("preview")

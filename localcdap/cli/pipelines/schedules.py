@@ -12,7 +12,7 @@ import click
 
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import StyledText, echo, print_json, print_table, secho
-from localcdap.cli.schedule_requests import Duration, RequestOptions, build_request
+from localcdap.cli.pipelines.schedule_requests import Duration, RequestOptions, build_request
 from localcdap.schedules.model import EventKind, ScheduleEvent, ScheduleStatus
 from localcdap.text import format_time, plural
 

@@ -16,7 +16,7 @@ from localcdap.cli.options import (
     parse_pairs,
 )
 from localcdap.cli.output import echo, print_failures, print_json, secho
-from localcdap.cli.recordings import parse_recordings, print_stand_ins, record_option
+from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.text import plural
 

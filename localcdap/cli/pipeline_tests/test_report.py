@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from localcdap.cli.output import echo, secho
-from localcdap.cli.recordings import print_stand_ins
+from localcdap.cli.runs.recordings import print_stand_ins
 from localcdap.pipeline_tests.report import Outcome, PipelineTestReport
 from localcdap.pipeline_tests.report_formats import MARKS, format_details
 

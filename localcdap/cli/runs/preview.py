@@ -16,7 +16,6 @@ from localcdap.cli.options import (
     parse_pairs,
 )
 from localcdap.cli.output import echo, print_failures, print_json, secho
-from localcdap.cli.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.cli.records import (
     print_alerts,
     print_problem,
@@ -24,6 +23,7 @@ from localcdap.cli.records import (
     print_rejected,
     print_results,
 )
+from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.engine.messages.samples import StageSample
 from localcdap.runs.preview.model import (
     DEFAULT_TIMEOUT_MINUTES,

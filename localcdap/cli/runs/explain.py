@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from localcdap.cli.errors import NO
 from localcdap.cli.output import echo, print_failures, print_json, secho
-from localcdap.cli.preview import run_preview
+from localcdap.cli.runs.preview import run_preview
 from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import PreviewRequest, PreviewStatus
 

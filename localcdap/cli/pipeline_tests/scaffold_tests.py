@@ -12,7 +12,7 @@ from localcdap.cli.errors import NO
 from localcdap.cli.files import NamedPipeline
 from localcdap.cli.options import Instance
 from localcdap.cli.output import echo, print_json
-from localcdap.cli.test_report import print_report
+from localcdap.cli.pipeline_tests.test_report import print_report
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline_tests.case_model import CaseRequest, CaseResult, CaseStatus
 from localcdap.pipeline_tests.case_orders import create_case_request

@@ -20,8 +20,8 @@ from localcdap.cli.options import (
     parse_pairs,
 )
 from localcdap.cli.output import echo, is_terminal, print_json, print_table, secho
-from localcdap.cli.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.cli.records import print_results
+from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.expectations import RECENT_RUNS, find_changes
 from localcdap.runs.model import Run, RunRequest, describe_start, describe_state
@@ -93,7 +93,7 @@ def command(
 
 
 def _explain(instance: Instance, request: RunRequest, pipeline: str) -> int:
-    from localcdap.cli.explain import explain
+    from localcdap.cli.runs.explain import explain
 
     with instance.connect() as cdap:
         return explain(cdap, _resolve_document(cdap, request, pipeline), as_json=instance.json)
@@ -184,7 +184,7 @@ def _watch(cdap: Cdap, run: Run) -> Run:
         while not run.status.is_end:
             run = cdap.runs.wait(run.run, run.version, timeout_s=30.0)
         return run
-    from localcdap.cli.progress import ProgressDisplay, get_earlier_seconds
+    from localcdap.cli.runs.progress import ProgressDisplay, get_earlier_seconds
 
     earlier = cdap.runs.list_runs(run.namespace, pipeline=run.pipeline, limit=_EARLIER_RUNS)
     with ProgressDisplay(get_earlier_seconds(earlier)) as progress:

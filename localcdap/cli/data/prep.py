@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from localcdap.api.errors import BadRequestError
+from localcdap.cli.data.prep_input import CLEAR, copy_rows, find_file, find_place
 from localcdap.cli.options import Instance, arguments_option, instance_options, parse_pairs
 from localcdap.cli.output import echo, is_terminal, print_json, secho
-from localcdap.cli.prep_input import CLEAR, copy_rows, find_file, find_place
 from localcdap.cli.records import print_results
 from localcdap.decoders import convert
 from localcdap.expectations.reader import parse_rules, to_json
@@ -87,7 +87,7 @@ def open_data(instance: Instance, data: str) -> int:
 
     The recipe that was written last for the data is there again.
     """
-    from localcdap.cli.studio import open_target
+    from localcdap.cli.instance.studio import open_target
     from localcdap.tui.routes import PrepTarget
 
     path = Path(data)

@@ -21,7 +21,7 @@ from localcdap.cli.options import (
     parse_pairs,
 )
 from localcdap.cli.output import echo, print_failures, print_json, secho
-from localcdap.cli.preview import run_preview
+from localcdap.cli.runs.preview import run_preview
 from localcdap.datasets.result_files import check_suffix, write_result
 from localcdap.engine.messages.samples import StageSample
 from localcdap.pipeline.document.reader import read_document

@@ -9,7 +9,7 @@ import click
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_failures, print_json, print_table, secho
-from localcdap.cli.run import show_result, start
+from localcdap.cli.runs.run import show_result, start
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.host import demo
 from localcdap.pipeline.service import PipelineRequest

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from localcdap.cli.output import is_terminal
-from localcdap.cli.progress import (
+from localcdap.cli.runs.progress import (
     build_stage_table,
     format_headline,
     get_earlier_seconds,

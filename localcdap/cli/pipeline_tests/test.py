@@ -13,9 +13,9 @@ from localcdap.cli.errors import NO
 from localcdap.cli.files import is_file, read_pipeline, split_version
 from localcdap.cli.options import Instance, fix_option, instance_options, parse_pairs
 from localcdap.cli.output import print_json
-from localcdap.cli.recordings import parse_recordings, record_option
-from localcdap.cli.scaffold_tests import scaffold_test
-from localcdap.cli.test_report import print_report, print_summary
+from localcdap.cli.pipeline_tests.scaffold_tests import scaffold_test
+from localcdap.cli.pipeline_tests.test_report import print_report, print_summary
+from localcdap.cli.runs.recordings import parse_recordings, record_option
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline_tests.case_model import CaseResult

@@ -15,7 +15,7 @@ from localcdap.artifacts.model import SYSTEM, SYSTEM_NAMESPACE, ArtifactSelector
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json, print_table
-from localcdap.cli.wanted import show_wanted
+from localcdap.cli.plugins.wanted import show_wanted
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.text import nearest_name
 

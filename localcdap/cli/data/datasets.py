@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from localcdap.cli import dataset_modules, partitions
+from localcdap.cli.data import dataset_modules, partitions
 from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, instance_options, parse_pairs
 from localcdap.cli.output import echo, print_json, print_table, secho

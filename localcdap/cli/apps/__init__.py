@@ -1,0 +1,1 @@
+"""Commands for system applications, their jobs, and messages."""

@@ -1,0 +1,1 @@
+"""Commands for datasets and tables, and for the preparation of data."""

@@ -1,0 +1,1 @@
+"""Commands for the metadata of entities: tags, lineage and the audit log."""

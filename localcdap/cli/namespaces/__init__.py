@@ -1,0 +1,1 @@
+"""Commands for namespaces and what is set in them."""

@@ -1,0 +1,1 @@
+"""Commands for pipelines: their files, what is deployed, and its schedules."""

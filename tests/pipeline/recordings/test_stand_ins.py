@@ -1,0 +1,45 @@
+"""Stages that are replaced again after a change of the pipeline."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow.parquet as pq
+
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.recordings.model import RecordingRules, list_given_rules
+from localcdap.pipeline.recordings.sources import RecordingInputs
+from localcdap.pipeline.recordings.stand_ins import StageReplacer
+
+ARTIFACT = {"name": "core-plugins", "version": "2.12.0", "scope": "SYSTEM"}
+
+
+def source(name, field):
+    columns = [{"name": field, "type": "string"}]
+    schema = json.dumps({"type": "record", "name": "row", "fields": columns})
+    plugin = {"name": "File", "type": "batchsource", "artifact": ARTIFACT}
+    return {"name": name, "plugin": plugin | {"properties": {"path": "/x", "schema": schema}}}
+
+
+def joined(condition):
+    joiner = {"name": "Joiner", "type": "batchjoiner", "properties": {"joinKeys": condition}}
+    stages = [source("Left", "matnr"), source("Right", "material"), {"name": "j", "plugin": joiner}]
+    connections = [{"from": each, "to": "j"} for each in ("Left", "Right")]
+    config = {"stages": stages, "connections": connections}
+    return read_document(json.dumps({"name": "p", "artifact": ARTIFACT, "config": config}))
+
+
+def read(replaced, stage):
+    return set(pq.read_table(replaced.plugins[stage].properties["path"]).column(0).to_pylist())
+
+
+def test_records_are_generated_again_when_a_joiner_compares_other_fields(tmp_path):
+    rules = RecordingRules(list_given_rules({"Left": "generate", "Right": "generate"}))
+    inputs = RecordingInputs(None, dict, lambda name, most: None, lambda stage: None)
+    replacer = StageReplacer(rules, inputs, "p", tmp_path)
+
+    apart = replacer.replace(joined("Left.other = Right.material"))
+    assert not read(apart, "Left") & read(apart, "Right")
+    again = replacer.replace(joined("Left.matnr = Right.material"))
+    assert read(again, "Left") & read(again, "Right")
+    assert replacer.replace(joined("Left.matnr = Right.material")).plugins == again.plugins
