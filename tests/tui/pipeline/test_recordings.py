@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from textual.widgets import Input
 
+from localcdap.host.cdap import Cdap
 from localcdap.tui.dialogs.questions import InputDialog
 from localcdap.tui.routes import DocumentTarget
 from tests.tui.pipeline.documents import SCHEMA, pipeline, stage
@@ -25,6 +28,14 @@ SAP = json.dumps(
         name="nightly",
     )
 )
+
+
+@pytest.fixture(autouse=True)
+def removed(cdap: Cdap) -> Iterator[None]:
+    """Each test finds the namespace without recordings."""
+    yield
+    for rule in cdap.recordings.list_recordings("default"):
+        cdap.recordings.remove_recording("default", rule.subject)
 
 
 def keep_picture(driver, name):
