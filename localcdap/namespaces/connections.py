@@ -71,7 +71,7 @@ class ConnectionService:
         """Store a connection under its name.
 
         :param overwrite: whether it may replace the previous one of the name.
-        :param rename: whether it may replace one of another name with the same id, as ``a b`` and ``a.b`` have
+        :param rename: whether it may replace one of another name with the same id, as ``a.b`` and ``a b``
             (``overWrite`` in CDAP 6 ``ConnectionStore.saveConnection``).
         :returns: the stored connection, without secret values.
         :raises BadRequestError: when the name or the type is empty.

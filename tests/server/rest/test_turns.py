@@ -15,7 +15,7 @@ async def _hold(turns: Turns, name: str, begun: list[str], ends: asyncio.Event) 
         await ends.wait()
 
 
-async def _start(turns: Turns, names: str, begun: list[str], ends: asyncio.Event) -> asyncio.Task:
+async def _start(turns: Turns, names: str, begun: list[str], ends: asyncio.Event) -> asyncio.Future:
     task = asyncio.gather(*(_hold(turns, each, begun, ends) for each in names))
     await asyncio.sleep(0)
     await asyncio.sleep(0)

@@ -37,7 +37,7 @@ def get_connection(request: RestRequest) -> Answer:
 
 @ROUTES.add("PUT", *list_studio_patterns(_ONE))
 def put_connection(request: RestRequest) -> Answer:
-    """Create a connection, or replace that of the name; with ``overWrite`` also another one with the same id."""
+    """Create a connection, or replace that of the name; with ``overWrite`` also another of the same id."""
     _require_context(request, "Creating connection")
     given = read_object(request, _EMPTY)
     document = {**given, "name": request.path["connection"]}
