@@ -65,6 +65,7 @@ from localcdap.runs.startup.provisioners import Provisioners
 from localcdap.runs.statistics.service import RunStatisticsService
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.schedules.changes import ScheduleChanges
+from localcdap.schedules.earlier_pipelines import make_earlier_schedules
 from localcdap.schedules.launcher import Launcher
 from localcdap.schedules.listener import DeploymentObserver, ScheduleListener
 from localcdap.schedules.plans import StoredPlans
@@ -226,7 +227,9 @@ class HostServices(DataServices):
         undo.callback(scheduler.close)
         changes = ScheduleChanges(self._topics, scheduler.note_change)
         self.schedules = ScheduleService(store, self.namespaces, changes, self._authorizer)
-        self._topics.add_observer(DeploymentObserver(changes).observe)
+        deployments = DeploymentObserver(changes)
+        self._topics.add_observer(deployments.observe)
+        make_earlier_schedules(store, deployments)
         self._delivery.add_from_now(ScheduleListener(scheduler.note_change))
         return scheduler
 

@@ -224,14 +224,6 @@ def test_plugins_properties_and_settings(bench):
     assert "engine" not in json.loads(bench.text())
 
 
-def test_a_wrong_schedule_is_a_failure_until_it_is_corrected(bench):
-    bench.apply(SetSetting("schedule", "0 99 * * *"))
-    (failure,) = bench.errors
-    assert failure.field == "schedule"
-    bench.apply(SetSetting("schedule", "0 9 * * *"))
-    assert bench.errors == []
-
-
 def test_post_actions_are_edited_too(bench):
     bench.apply(AddStage(stage("mail", "m"), post_action=True))
     assert [f.field for f in bench.stages["m"].errors] == ["to"]
