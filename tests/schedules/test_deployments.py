@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from localcdap.api.errors import BadRequestError
-from localcdap.schedules.earlier_pipelines import make_earlier_schedules
+from localcdap.schedules.earlier_pipelines import EarlierPipelines
 from localcdap.schedules.model import (
     PIPELINE_SCHEDULE,
     ConcurrencyConstraint,
@@ -94,14 +94,16 @@ def test_a_deployment_with_an_invalid_schedule_stores_nothing(bench: Bench):
 def test_pipelines_of_an_earlier_localcdap_get_their_schedules_once(tmp_path, caplog):
     bench = open_earlier(tmp_path, ("q", "0 3 * * *"), ("wrong", "0 99 * * *"), ("none", None))
 
-    make_earlier_schedules(bench.store, bench.observer)
+    earlier = EarlierPipelines(bench.store, bench.observer)
+    earlier.start()
+    earlier.close()  # it ends after the first pipelines, which are all
 
     found = bench.service.list_schedules("default")
     assert [each.schedule.application for each in found] == ["q"]
     assert found[0].schedule.status is ScheduleStatus.SUSPENDED
     assert "pipeline 'wrong' in namespace 'default' cannot be used: Invalid cron" in caplog.text
     bench.service.delete("default", "q", found[0].schedule.name)
-    make_earlier_schedules(bench.store, bench.observer)
+    assert not earlier.make_some()
     assert bench.service.list_schedules("default") == []
     bench.close()
 
