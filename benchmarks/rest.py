@@ -27,8 +27,9 @@ REQUESTS: Final = 200
 """The requests of each client and round."""
 _PAUSE_S: Final = 0.05
 """Seconds between the answer and the next request of a client."""
-_CALM: Final = 3
-"""Seconds without work after which the host counts as idle."""
+_CALM: Final = 15
+"""Seconds without work after which the host counts as idle. Ten seconds after its start, the application of
+reports begins to read all runs."""
 _IDLE_S: Final = 0.1
 """Seconds of the processor within a second up to which the host counts as idle."""
 _CONSTANT: Final = "starlette that answers a constant"

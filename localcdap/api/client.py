@@ -31,7 +31,7 @@ def connect(home: str | Path | None = None) -> AbstractContextManager[Any]:
           datasets, and where their fields come from and go to; who did what
         - ``impact``: what a change of a pipeline breaks; ``openlineage``: events for other tools
         - ``namespaces``, ``preferences``, ``connections``, ``secure_keys``: namespaces and what they contain;
-          ``connectors``: a look into connections
+          ``connectors``: a look into connections; ``oauth``: providers of tokens, and credentials
         - ``sync``: namespaces and folders of JSON files for Git
         - ``messaging``, ``database``, ``security``: topics and events; backups; privileges
         - ``transactions``: transactions on structured tables, with ``structured_tables`` to create them

@@ -24,6 +24,7 @@
     ├── DatasetAccessError        a method of a dataset calls one that does more than itself
     ├── PluginError               user code raised, crashed, hung or exceeded its memory
     ├── StageError                a stage failed during a run; has the stage
+    ├── OAuthError                an OAuth provider gives no token; has the status of its answer
     ├── EngineError               Spark cannot be started or reached
     ├── StoreError                the instance's folder or database file cannot be used
     │   ├── DamagedStoreError     … because it is damaged, or not a database
@@ -344,6 +345,22 @@ class StageError(LocalcdapError):
 
     def attributes(self) -> dict[str, Any]:
         return super().attributes() | {"stage": self.stage}
+
+
+class OAuthError(LocalcdapError):
+    """An OAuth provider gives no token.
+
+    :param status: the HTTP status of its answer; 502 when there is none.
+    """
+
+    def __init__(
+        self, message: str, corrective_action: str | None = None, *, status: int = 502
+    ) -> None:
+        super().__init__(message, corrective_action)
+        self.status = status
+
+    def attributes(self) -> dict[str, Any]:
+        return super().attributes() | {"status": self.status}
 
 
 class EngineError(LocalcdapError):

@@ -190,7 +190,10 @@ class AppPlatform:
         values = self.get_preferences(namespace, resolved=True) | arguments
         secrets = self._secrets(namespace)
         functions = create_macro_functions(
-            time.time_ns() // 1_000_000, secure=secrets.source, conn=secrets.connections
+            time.time_ns() // 1_000_000,
+            secure=secrets.source,
+            oauth=secrets.credentials,
+            conn=secrets.connections,
         )
         parser = MacroParser(create_lookup(values), create_call(functions), MacroOptions())
         evaluated = {}

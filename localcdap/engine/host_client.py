@@ -27,6 +27,7 @@ from localcdap.engine.messages.host import (
     CONNECTIONS,
     MESSAGING,
     METADATA,
+    OAUTH,
     RUN_DATASETS,
     RUNS,
     SECURE_KEYS,
@@ -36,6 +37,7 @@ from localcdap.engine.messages.host import (
     ConnectionProperties,
     DatasetDeclarations,
     MetadataReads,
+    OAuthTokens,
     PrivilegeChecks,
     RunMessages,
     SecureKeys,
@@ -299,7 +301,7 @@ def create_metadata_check(home: str | None) -> Callable[[MetadataEntity], None]:
 
 
 def get_secrets(order: WorkOrder) -> Secrets:
-    """Return the secure keys and connections of a run: one object for each run in a process.
+    """Return the secure keys, connections and OAuth tokens of a run: one object for each run in a process.
 
     It remembers the values that it has fetched, so that they can be removed from what the run reports.
     """
@@ -321,7 +323,11 @@ def _create_secrets(_run_id: str, namespace: str, home: str | None) -> Secrets:
                 namespace, name
             )
 
-    return Secrets(fetch_key, fetch_properties)
+    def fetch_token(provider: str, credential: str) -> dict[str, str]:
+        with connect_to_host(Path(home)) as client:
+            return client.make_proxy(OAUTH, OAuthTokens).get_recent_token(provider, credential)
+
+    return Secrets(fetch_key, fetch_properties, fetch_token)
 
 
 class RedactingSpoolWriter(SpoolWriter):

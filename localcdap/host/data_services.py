@@ -45,6 +45,7 @@ from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import SystemMetadataWriter
 from localcdap.namespaces.client_documents import ClientDocumentService
 from localcdap.namespaces.connections import ConnectionService
+from localcdap.namespaces.oauth import OAuthService
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
@@ -87,6 +88,7 @@ class DataServices:
         self.preferences = PreferenceService(store, self.namespaces)
         self.secure_keys = open_secure_keys(store, self.namespaces, home)
         self.client_documents = ClientDocumentService(store, self.namespaces, home.client_files)
+        self.oauth = OAuthService(self.client_documents, self.secure_keys)
         self.messaging = MessagingService(
             store, self._topics, self._delivery, self.namespaces.require
         )
@@ -211,4 +213,5 @@ class DataServices:
         return Secrets(
             partial(self.secure_keys.get, namespace),
             partial(self.connections.get_properties, namespace),
+            self.oauth.get_recent_token,
         )

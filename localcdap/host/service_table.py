@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast, over
 
 from localcdap.engine.messages.host import (
     CONNECTIONS,
+    OAUTH,
     RUN_DATASETS,
     SECURE_KEYS,
     SECURITY,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from localcdap.metadata.service import MetadataService
     from localcdap.namespaces.client_documents import ClientDocumentService
     from localcdap.namespaces.connections import ConnectionService
+    from localcdap.namespaces.oauth import OAuthService
     from localcdap.namespaces.preferences import PreferenceService
     from localcdap.namespaces.secure_keys import SecureKeyService
     from localcdap.namespaces.service import NamespaceService
@@ -204,6 +206,9 @@ class ServiceTable:
     )
     secure_keys: ServiceEntry[SecureKeyService] = ServiceEntry(
         SECURE_KEYS, "localcdap.namespaces.secure_keys:SecureKeyService"
+    )
+    oauth: ServiceEntry[OAuthService] = ServiceEntry(
+        OAUTH, "localcdap.namespaces.oauth:OAuthService"
     )
     sync: ServiceEntry[SyncService] = ServiceEntry("sync", "localcdap.sync.service:SyncService")
     client_documents: ServiceEntry[ClientDocumentService] = ServiceEntry(

@@ -65,6 +65,7 @@ from localcdap.runs.startup.provisioners import Provisioners
 from localcdap.runs.statistics.service import RunStatisticsService
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.schedules.changes import ScheduleChanges
+from localcdap.schedules.earlier_pipelines import EarlierPipelines
 from localcdap.schedules.launcher import Launcher
 from localcdap.schedules.listener import DeploymentObserver, ScheduleListener
 from localcdap.schedules.plans import StoredPlans
@@ -148,6 +149,7 @@ class HostServices(DataServices):
             self.jobs.resume()
             self.namespaces.resume()
             scheduler.start()
+            self._earlier_pipelines.start()
             self._undo = undo.pop_all()
 
     def _open_studio(
@@ -226,7 +228,10 @@ class HostServices(DataServices):
         undo.callback(scheduler.close)
         changes = ScheduleChanges(self._topics, scheduler.note_change)
         self.schedules = ScheduleService(store, self.namespaces, changes, self._authorizer)
-        self._topics.add_observer(DeploymentObserver(changes).observe)
+        deployments = DeploymentObserver(changes)
+        self._topics.add_observer(deployments.observe)
+        self._earlier_pipelines = EarlierPipelines(store, deployments)
+        undo.callback(self._earlier_pipelines.close)
         self._delivery.add_from_now(ScheduleListener(scheduler.note_change))
         return scheduler
 

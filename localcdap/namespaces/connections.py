@@ -60,20 +60,39 @@ class ConnectionService:
         self._secure_keys = secure_keys
 
     @requires(of_namespace(), Permission.ADMIN)
-    def put(self, namespace: str, connection: Connection, *, overwrite: bool = True) -> Connection:
+    def put(
+        self,
+        namespace: str,
+        connection: Connection,
+        *,
+        overwrite: bool = True,
+        rename: bool = False,
+    ) -> Connection:
         """Store a connection under its name.
 
         :param overwrite: whether it may replace the previous one of the name.
+        :param rename: whether it may replace one of another name with the same id, as ``a.b`` and ``a b``
+            (``overWrite`` in CDAP 6 ``ConnectionStore.saveConnection``).
         :returns: the stored connection, without secret values.
-        :raises BadRequestError: when the name or the type is empty, or another name has the same id.
-        :raises ConflictError: when there is one of the name, and it may not be replaced.
+        :raises BadRequestError: when the name or the type is empty.
+        :raises ConflictError: when there is one of the name or the id, and it may not be replaced.
         :raises NotFoundError: when there is no such namespace, or it was deleted meanwhile.
         """
         name, kind = connection.name.strip(), connection.connection_type.strip()
         if not name or not kind:
             raise BadRequestError("A connection needs a name and a type.")
         space, id = self._summarize(namespace), to_connection_id(name)
-        _check_free(self._run(lambda table: _find(table, space, id)), name, overwrite=overwrite)
+
+        def check(held: Connection | None) -> None:
+            if held is not None and held.name != name and not rename:
+                raise _create_id_conflict(held, namespace)
+            if held is not None and held.name == name and not overwrite:
+                raise ConflictError(
+                    f"There is a connection '{name}' already.",
+                    "Choose another name, or overwrite it.",
+                )
+
+        check(self._run(lambda table: _find(table, space, id)))
         plugin = msgspec.structs.replace(
             connection.plugin, properties=self._extract_secrets(namespace, name, connection.plugin)
         )
@@ -92,7 +111,7 @@ class ConnectionService:
 
         def write(table: StructuredTable) -> Connection:
             before = _find(table, space, id)
-            _check_free(before, name, overwrite=overwrite)
+            check(before)
             if before is not None:
                 kept.created_time_millis = before.created_time_millis
             table.upsert(_to_row(space, kept))
@@ -101,12 +120,14 @@ class ConnectionService:
         return self._run(write)
 
     @requires(of_namespace(), Permission.ADMIN)
-    def load(self, namespace: str, document: Any) -> Connection:
+    def load(self, namespace: str, document: Any, *, rename: bool = False) -> Connection:
         """Store a connection from the decoded JSON that Data Fusion exports, or that its REST API accepts.
 
+        :param rename: see :meth:`put`.
         :raises BadRequestError: when the JSON is not a connection.
+        :raises ConflictError: when another connection has its id, and may not be replaced.
         """
-        return self.put(namespace, read_connection(document))
+        return self.put(namespace, read_connection(document), rename=rename)
 
     @requires(of_namespace(), Permission.READ)
     def get(self, namespace: str, name: str) -> Connection:
@@ -237,19 +258,12 @@ def _find(table: StructuredTable, namespace: NamespaceSummary, id: str) -> Conne
     return None if row is None else _decode(row["connection_data"])
 
 
-def _check_free(held: Connection | None, name: str, *, overwrite: bool) -> None:
-    """Check that a connection may be stored where there is another one."""
-    if held is None:
-        return
-    if held.name != name:
-        raise BadRequestError(
-            f"Connections '{held.name}' and '{name}' have the same id '{to_connection_id(name)}'.",
-            "Choose another name.",
-        )
-    if not overwrite:
-        raise ConflictError(
-            f"There is a connection '{name}' already.", "Choose another name, or overwrite it."
-        )
+def _create_id_conflict(held: Connection, namespace: str) -> ConflictError:
+    """Return the error of CDAP 6 ``ConnectionStore`` about a name whose id another connection has."""
+    return ConflictError(
+        f"Connection {held.name} in namespace {namespace} has same id {held.connection_id}. Please choose a "
+        "different connection name."
+    )
 
 
 def _decode(text: str) -> Connection:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urljoin
 
+from localcdap.http_redirects import RefuseRedirects
 from localcdap.openlineage.destinations import DeliveryError, RefusedError
 from localcdap.openlineage.outbox import WaitingEvent
 
@@ -54,13 +55,6 @@ class HttpEndpoint:
                 f"{self.target} cannot be reached: {reason or type(error).__name__}.",
                 "Start the server, or correct openlineage.url.",
             ) from None
-
-
-class RefuseRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows no redirection: it would turn the request into one without the event."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
 
 
 def _create_error(target: str, error: urllib.error.HTTPError) -> DeliveryError:

@@ -125,7 +125,10 @@ class NamespaceEnvironment:
         :param runtime: whether every macro must have a value.
         """
         functions = create_macro_functions(
-            logical_start_ms, secure=self.secrets.source, conn=self.secrets.connections
+            logical_start_ms,
+            secure=self.secrets.source,
+            oauth=self.secrets.credentials,
+            conn=self.secrets.connections,
         )
         return MacroContext(arguments, functions, runtime=runtime)
 

@@ -79,15 +79,15 @@ class RunHistory:
         of_page, limit = where, max(1, min(limit, LONGEST_PAGE))
         if after is not None:
             of_page += " AND (starting, run) < (SELECT (starting, run) FROM runs WHERE run = ?)"
-        with self._store.snapshot() as tx:
-            rows = tx.execute(
-                f"SELECT record FROM runs WHERE {of_page} "  # noqa: S608
-                "ORDER BY starting DESC, run DESC LIMIT ?",
-                (*params, *((after,) if after is not None else ()), limit),
-            )
-            total = len(rows)
-            if after is not None or total == limit:  # there may be more
-                total = tx.execute(f"SELECT count(*) FROM runs WHERE {where}", params)[0][0]  # noqa: S608
+        rows = self._store.read(
+            f"SELECT record FROM runs WHERE {of_page} "  # noqa: S608
+            "ORDER BY starting DESC, run DESC LIMIT ?",
+            (*params, *((after,) if after is not None else ()), limit),
+        )
+        total = len(rows)
+        if after is not None or total == limit:  # there may be more
+            counted = self._store.read(f"SELECT count(*) FROM runs WHERE {where}", params)[0][0]  # noqa: S608
+            total = max(total, counted)  # runs may have been removed since
         return RunPage([_decode_run(record) for (record,) in rows], total)
 
     def group_by_pipeline(self, namespace: str, recent: int) -> list[PipelineRuns]:

@@ -318,7 +318,7 @@ class RunService(RunReports):
 
     def list_active(self, namespace: str, pipeline: str) -> list[str]:
         """Return the ids of the active runs of a pipeline."""
-        with self._store.snapshot() as tx:
+        with self._store.separate_reads() as tx:
             active = self._records.list_active_in(tx, namespace)
         return [run for run, name in active if name == pipeline]
 

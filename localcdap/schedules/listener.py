@@ -92,14 +92,14 @@ class DeploymentObserver:
                 self._remove_all(tx, namespace, name)
             else:
                 try:
-                    self._follow_document(tx, namespace, name)
+                    self.follow_document(tx, namespace, name)
                 except BadRequestError as error:
                     raise BadRequestError(
                         f"The 'schedule' of pipeline '{name}' cannot be used: {error.message}",
                         "Change it in the document, with 's' in the studio, or remove it.",
                     ) from None
 
-    def _follow_document(self, tx: Transaction, namespace: str, name: str) -> None:
+    def follow_document(self, tx: Transaction, namespace: str, name: str) -> None:
         """Make or change the schedule that the document of a pipeline asks for.
 
         It is made suspended (CDAP 6 ``DataPipelineApp``). One that exists keeps its status, and one that the

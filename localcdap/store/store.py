@@ -291,11 +291,21 @@ class Store:
         """Run one query and return its rows. It sees committed data only, also while this thread writes,
         unless the transactions of the thread are united.
         """
+        with self.separate_reads() as reads:
+            return reads.execute(sql, params)
+
+    @contextlib.contextmanager
+    def separate_reads(self) -> Iterator[Transaction]:
+        """Open a block of queries that see what :meth:`read` sees, each when it starts.
+
+        For a block that has one query as a rule: a snapshot takes two statements more.
+        """
         united = self._get_united()
         if united is not None:
-            return united.execute(sql, params)
+            yield united
+            return
         with self._cursor() as cursor:
-            return Transaction(cursor, self._translate, self._statements).execute(sql, params)
+            yield Transaction(cursor, self._translate, self._statements)
 
     @contextlib.contextmanager
     def open_streams(self) -> Iterator[Callable[[str], pa.RecordBatchReader]]:

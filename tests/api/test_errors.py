@@ -41,6 +41,7 @@ def made(cls: type[LocalcdapError]) -> LocalcdapError:
         "stage": "hash",
         "record": '{"id": 1}',
         "was_sent": False,
+        "status": 401,
         "table": "notes",
         "fields": ["id"],
         "property": "schema",

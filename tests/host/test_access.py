@@ -44,6 +44,7 @@ CHECKED = {
     "ADMIN on namespace system": (
         "apps.scale apps.stop audit.prune database.back_up messaging.forget_listener "
         "messaging.save_listener_position messaging.skip_event "
+        "oauth.delete_provider oauth.exchange_code oauth.put_provider "
         "structured-tables.create_or_update structured-tables.drop"
     ),
     "ADMIN on namespace {namespace}": (
@@ -75,7 +76,9 @@ CHECKED = {
     "READ on entity or namespace of {query}, or namespace system": "audit.list_messages",
     "READ on each namespace of {namespaces}": "statistics.read_dashboard",
     "READ on each namespace of {request.namespaces}": "statistics.read_overview",
-    "READ on namespace system": "metadata.list_set_aside",
+    "READ on namespace system": (
+        "metadata.list_set_aside oauth.get_login_url oauth.get_recent_token oauth.get_token oauth.is_valid"
+    ),
     "READ on namespace {namespace}": (
         "connections.find connections.get connections.get_properties connectors.browse "
         "connectors.read_page connectors.sample connectors.specify messaging.fetch metadata.export "

@@ -10,6 +10,7 @@ from localcdap.datasets.service import TableService
 from localcdap.datasets.statements import StatementService
 from localcdap.engine.messages import host
 from localcdap.namespaces.connections import ConnectionService
+from localcdap.namespaces.oauth import OAuthService
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.runs.service import RunService
 
@@ -21,6 +22,7 @@ from localcdap.runs.service import RunService
         (host.TableExports, TableService),
         (host.TableStatements, StatementService),
         (host.SecureKeys, SecureKeyService),
+        (host.OAuthTokens, OAuthService),
         (host.ConnectionProperties, ConnectionService),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.namespaces.service import NamespaceService
@@ -80,10 +80,22 @@ def test_what_comes_back_keeps_its_secret(connections, keys):
     assert keys.get("team", "connection-my_db-password") == "hunter2"
 
 
-def test_another_name_of_the_same_id_is_refused(connections):
-    connections.load("team", EXPORTED)
-    with pytest.raises(BadRequestError, match="have the same id 'my_db'"):
-        connections.load("team", EXPORTED | {"name": "my-db"})
+def test_another_name_of_the_same_id_replaces_only_when_asked(connections, keys):
+    first = connections.load("team", EXPORTED)
+    properties = EXPORTED["plugin"]["properties"] | {"password": "new"}
+    other = EXPORTED | {"name": "my-db", "plugin": EXPORTED["plugin"] | {"properties": properties}}
+    with pytest.raises(
+        ConflictError, match="Connection My DB in namespace team has same id my_db. Please choose"
+    ):
+        connections.load("team", other)
+    assert connections.list_connections("team") == [first]
+    assert keys.get("team", "connection-my_db-password") == "hunter2"
+
+    kept = connections.load("team", other, rename=True)
+
+    assert (kept.name, kept.created_time_millis) == ("my-db", first.created_time_millis)
+    assert connections.list_connections("team") == [kept]
+    assert keys.get("team", "connection-my_db-password") == "new"
 
 
 def test_deleting_takes_the_secure_keys_along(connections, keys):

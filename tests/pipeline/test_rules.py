@@ -367,3 +367,28 @@ def test_everything_wrong_is_reported_at_once():
     )
     for fragment in fragments:
         assert any(fragment in message for message in found), fragment
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"schedule": "0 3 * * *", "maxConcurrentRuns": 1}, []),
+        ({"schedule": "0 0 12 ? * MON-FRI"}, []),
+        ({"schedule": "", "maxConcurrentRuns": -1}, []),  # no schedule is made
+        ({"schedule": "daily"}, [("schedule", "Invalid cron entry format in 'daily'.")]),
+        ({"schedule": "0 99 * * *"}, [("schedule", "Invalid cron expression '0 99 * * *'")]),
+        (
+            {"schedule": "x", "maxConcurrentRuns": -1},
+            [
+                ("schedule", "Invalid cron entry format in 'x'."),
+                ("maxConcurrentRuns", "The most runs of a schedule"),
+            ],
+        ),
+    ],
+)
+def test_the_schedule_can_be_made(settings, expected):
+    failures = check(read_document(config("source:a sink:b", "a>b") | settings))
+    assert [each.field for each in failures] == [field for field, _ in expected]
+    for each, (_, message) in zip(failures, expected, strict=True):
+        assert each.message.startswith(message)
+        assert each.corrective_action

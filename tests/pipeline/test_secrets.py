@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.failures import Cause, ValidationFailure
+from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.macros.secrets import HIDDEN, Secrets
 
 
@@ -60,3 +61,32 @@ def test_the_beginning_of_a_value_that_a_message_has_cut_is_hidden():
     )
     assert secrets.hide("hunt hunter…") == "hunt ********…"
     assert secrets.hide("the hun… and ab…, hunter") == "the hun… and ab…, hunter"
+
+
+def test_a_token_is_asked_for_once_and_hidden_in_what_macros_give():
+    asked_for = []
+
+    def ask(provider: str, credential: str) -> dict[str, str]:
+        asked_for.append((provider, credential))
+        return {"accessToken": "ya29.tok", "instanceURL": "https://eu.example"}
+
+    secrets = Secrets(None, lambda _: PROPERTIES, ask)
+    functions = create_macro_functions(oauth=secrets.credentials, conn=secrets.connections)
+    token = functions["oauth"]("sales", " mine ")
+    assert json.loads(token) == ask("sales", "mine")
+    assert functions["oauthAccessToken"]("sales", "mine") == "ya29.tok"
+    connection = json.loads(functions["conn"]("shop"))
+
+    assert connection == PROPERTIES | {"auth": token, "bearer": "Bearer ya29.tok"}
+    assert asked_for == [("sales", "mine")] * 2  # that of this test is one of them
+    assert secrets.hide(json.dumps(connection)).count(HIDDEN) == 2
+    assert "ya29" not in secrets.hide(json.dumps(connection))
+
+
+PROPERTIES = {
+    "auth": "${oauth(sales,mine)}",
+    "bearer": "Bearer ${oauthAccessToken(sales,mine)}",
+    "key": "${secure(k)}",
+    "host": "h",
+}
+"""The properties of a connection; there are no secure keys."""

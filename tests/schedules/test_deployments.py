@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from localcdap.api.errors import BadRequestError
+from localcdap.schedules.earlier_pipelines import EarlierPipelines
 from localcdap.schedules.model import (
     PIPELINE_SCHEDULE,
     ConcurrencyConstraint,
@@ -14,7 +18,9 @@ from localcdap.schedules.model import (
     ScheduleStatus,
     TimeTrigger,
 )
-from tests.schedules.bench import Bench
+from localcdap.store.migration import SHIPPED
+from localcdap.store.store import Store
+from tests.schedules.bench import DATABASE, Bench
 
 
 def document(**config: Any) -> dict[str, Any]:
@@ -83,3 +89,37 @@ def test_a_deployment_with_an_invalid_schedule_stores_nothing(bench: Bench):
     ):
         bench.deploy("q", document(schedule="0 99 * * *"))
     assert bench.store.read("SELECT * FROM applications WHERE name = 'q'") == []
+
+
+def test_pipelines_of_an_earlier_localcdap_get_their_schedules_once(tmp_path, caplog):
+    bench = open_earlier(tmp_path, ("q", "0 3 * * *"), ("wrong", "0 99 * * *"), ("none", None))
+
+    earlier = EarlierPipelines(bench.store, bench.observer)
+    earlier.start()
+    earlier.close()  # it ends after the first pipelines, which are all
+
+    found = bench.service.list_schedules("default")
+    assert [each.schedule.application for each in found] == ["q"]
+    assert found[0].schedule.status is ScheduleStatus.SUSPENDED
+    assert "pipeline 'wrong' in namespace 'default' cannot be used: Invalid cron" in caplog.text
+    bench.service.delete("default", "q", found[0].schedule.name)
+    assert not earlier.make_some()
+    assert bench.service.list_schedules("default") == []
+    bench.close()
+
+
+def open_earlier(folder: Path, *pipelines: tuple[str, str | None]) -> Bench:
+    """Return a bench on a database in which pipelines were deployed before its migration to schedules."""
+    last = "0895_unscheduled_pipelines.sql"
+    migrations = folder / "migrations"
+    shutil.copytree(SHIPPED, migrations, ignore=lambda *_: [last])
+    with Store(folder / DATABASE, migrations) as store, store.transaction() as tx:
+        for name, schedule in pipelines:
+            text = json.dumps(document(schedule=schedule))
+            artifact = '{"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"}'
+            tx.execute(
+                "INSERT INTO applications BY NAME SELECT 'default' AS namespace, ? AS name, ? AS version, "
+                "1 AS number, ? AS artifact, 'a' AS author, 0 AS created, ? AS document",
+                (name, f"version of {name}", artifact, text),
+            )
+    return Bench(folder)

@@ -91,6 +91,14 @@ def test_a_transaction_inside_another_is_refused(store: Store):
     assert ids(store) == [1]
 
 
+def test_each_of_separate_reads_sees_what_is_committed_when_it_starts(store: Store):
+    with store.separate_reads() as reads:
+        assert reads.execute("SELECT count(*) FROM items") == [(0,)]
+        with store.transaction() as tx:
+            tx.execute("INSERT INTO items VALUES (1, 'a')")
+        assert reads.execute("SELECT count(*) FROM items") == [(1,)]
+
+
 def test_a_snapshot_sees_one_state_and_cannot_write(store: Store):
     with store.snapshot() as before:
         assert before.execute("SELECT count(*) FROM items") == [(0,)]

@@ -13,6 +13,7 @@ from localcdap.api.errors import (
     InvalidStageError,
     MacroError,
     NotFoundError,
+    OAuthError,
     PluginError,
     SchemaError,
     TransactionConflictError,
@@ -43,6 +44,9 @@ _STATUSES: Final[tuple[tuple[int, tuple[type[Exception], ...]], ...]] = (
 def find_http_status(error: BaseException) -> int:
     """Return the HTTP status of an error: 500 for an unexpected one.
 
-    A plugin that fails is an error of the request that selected it: 400.
+    A plugin that fails is an error of the request that selected it: 400. An OAuth provider that gives no
+    token has a status of its own.
     """
+    if isinstance(error, OAuthError):
+        return error.status
     return next((status for status, kinds in _STATUSES if isinstance(error, kinds)), 500)

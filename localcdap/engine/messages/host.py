@@ -28,6 +28,8 @@ ARTIFACTS: Final = "artifacts"
 """Name of the service :class:`DatasetTypeReads`."""
 SECURE_KEYS: Final = "secure-keys"
 """Name of the service :class:`SecureKeys`."""
+OAUTH: Final = "oauth"
+"""Name of the service :class:`OAuthTokens`."""
 METADATA: Final = "metadata"
 """Name of the service :class:`MetadataReads`."""
 SECURITY: Final = "security"
@@ -141,6 +143,18 @@ class SecureKeys:
         """Return the value of a key.
 
         :raises NotFoundError: when the key does not exist.
+        """
+        raise NotImplementedError
+
+
+class OAuthTokens:
+    """The tokens of OAuth credentials."""
+
+    def get_recent_token(self, name: str, credential: str) -> dict[str, str]:
+        """Return the token of a provider and a credential.
+
+        :raises NotFoundError: when there is none.
+        :raises OAuthError: when the provider gives no token.
         """
         raise NotImplementedError
 

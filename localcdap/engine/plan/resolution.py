@@ -190,7 +190,10 @@ def resolve_order(
     given = order.arguments if arguments is None else arguments
     secrets = get_secrets(order)
     functions = create_macro_functions(
-        order.logical_start_ms, secure=secrets.source, conn=secrets.connections
+        order.logical_start_ms,
+        secure=secrets.source,
+        oauth=secrets.credentials,
+        conn=secrets.connections,
     )
     resolved = resolve_pipeline(
         document,

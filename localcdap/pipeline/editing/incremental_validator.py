@@ -149,6 +149,8 @@ def _get_structure_key(document: PipelineDocument) -> Any:
         document.connections,
         [(each.name, each.plugin.type) for each in document.stages],
         [each.name for each in document.post_actions],
+        document.schedule,
+        document.max_concurrent_runs,
     )
 
 

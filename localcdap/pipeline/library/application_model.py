@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
@@ -70,6 +71,15 @@ class ApplicationDetail(Application, rename="camel"):
     """
 
 
+class NameMatch(StrEnum):
+    """How a name is compared with a filter (CDAP 6 ``NameFilterType``)."""
+
+    CONTAINS = "CONTAINS"
+    """In any case of the letters."""
+    EQUALS = "EQUALS"
+    EQUALS_IGNORE_CASE = "EQUALS_IGNORE_CASE"
+
+
 class ApplicationFilter(msgspec.Struct, frozen=True, rename="camel"):
     """A filter for the applications of a namespace, and their order; by default all, by name."""
 
@@ -77,9 +87,19 @@ class ApplicationFilter(msgspec.Struct, frozen=True, rename="camel"):
     """The application artifacts, such as ``cdap-data-pipeline``; empty for all."""
     artifact_version: str | None = None
     name: str = ""
-    """A part of the name, case-insensitive."""
+    """What is compared with names; empty for all."""
     is_descending: bool = False
     """Whether the last name comes first."""
+    match: NameMatch = NameMatch.CONTAINS
+
+    def matches(self, name: str) -> bool:
+        """Whether a name is one that is asked for."""
+        if not self.name:
+            return True
+        if self.match is NameMatch.EQUALS:
+            return name == self.name
+        wanted, given = self.name.lower(), name.lower()
+        return wanted in given if self.match is NameMatch.CONTAINS else wanted == given
 
 
 class DeployRequest(msgspec.Struct, rename="camel"):

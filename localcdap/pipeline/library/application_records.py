@@ -18,6 +18,7 @@ from localcdap.pipeline.library.application_model import (
     Application,
     ApplicationFilter,
     ChangeDetail,
+    NameMatch,
 )
 from localcdap.store.store import Transaction
 from localcdap.text import format_available
@@ -64,6 +65,13 @@ def list_latest(tx: Transaction, namespace: str) -> list[Application]:
     return list_page(tx, namespace, ApplicationFilter(), None, _MOST)
 
 
+_MATCHES: Final = {
+    NameMatch.CONTAINS: " AND contains(lower(name), ?)",
+    NameMatch.EQUALS: " AND name = ?",
+    NameMatch.EQUALS_IGNORE_CASE: " AND lower(name) = ?",
+}
+
+
 def list_page(
     tx: Transaction, namespace: str, filter: ApplicationFilter, after: str | None, limit: int
 ) -> list[Application]:
@@ -74,8 +82,8 @@ def list_page(
         of_names += f" AND name {comparison} ?"
         params.append(after)
     if filter.name:
-        of_names += " AND contains(lower(name), ?)"
-        params.append(filter.name.lower())
+        of_names += _MATCHES[filter.match]
+        params.append(filter.name if filter.match is NameMatch.EQUALS else filter.name.lower())
     page = f"ORDER BY name {order} LIMIT {int(limit)}"
     of_artifacts, asked = _build_artifact_condition(filter)
     if not asked and limit < _MOST:

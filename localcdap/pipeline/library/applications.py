@@ -177,7 +177,7 @@ class ApplicationService:
         :param name_filter: part of the name, case-insensitive.
         """
         self._namespaces.require(namespace)
-        with self._store.snapshot() as tx:
+        with self._store.separate_reads() as tx:
             found = records.list_latest(tx, namespace)
         return [
             each
@@ -199,7 +199,7 @@ class ApplicationService:
         :param after: the name of the last application of the page before; None for the first page.
         """
         self._namespaces.require(namespace)
-        with self._store.snapshot() as tx:
+        with self._store.separate_reads() as tx:
             return records.list_page(tx, namespace, filter, after, limit)
 
     @requires(of_application())
@@ -214,7 +214,7 @@ class ApplicationService:
         if known is not None:
             return known
         seen = self._known.changes
-        with self._store.snapshot() as tx:
+        with self._store.separate_reads() as tx:
             found = records.find(tx, namespace, name, version)
         if is_latest:
             self._known.keep(found, seen)
@@ -225,7 +225,7 @@ class ApplicationService:
     ) -> tuple[Application, str, PipelineSpec | None]:
         """Return a version as :meth:`find`, the text of its document, and its specification."""
         found = self.find(namespace, name, version)
-        with self._store.snapshot() as tx:
+        with self._store.separate_reads() as tx:
             document = records.find_document(tx, found)
             if document is None:  # it has just been deleted
                 found = records.find(tx, namespace, name, version)
@@ -245,7 +245,7 @@ class ApplicationService:
     def has_application(self, namespace: str, name: str) -> bool:
         """Return whether there is an application of that name."""
         self._namespaces.require(namespace)
-        with self._store.snapshot() as tx:
+        with self._store.separate_reads() as tx:
             return bool(records.list_versions(tx, namespace, name))
 
     @requires(of_application())

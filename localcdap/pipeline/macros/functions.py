@@ -1,4 +1,4 @@
-"""The macro functions of batch pipelines: ``logicalStartTime``, ``secure``, ``oauth``, ``conn``."""
+"""The macro functions of batch pipelines: ``logicalStartTime``, ``secure``, ``oauth`` …, ``conn``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FORMAT: Final = (
 SecureStore = Callable[[str], str]
 """Returns the value of a secure key of the pipeline's namespace."""
 Credentials = Callable[[str, str], Mapping[str, str]]
-"""Returns the token of an OAuth provider and credential."""
+"""Returns the token of an OAuth provider and credential, as ``accessToken`` and ``instanceURL``."""
 Connections = Callable[[str], Mapping[str, str]]
 """Returns the plugin properties of a named connection.
 
@@ -45,6 +45,7 @@ def create_macro_functions(
     functions: dict[str, Function] = {
         "secure": _create_text_function("secure", 1, secure, "the secure store"),
         "oauth": _create_map_function("oauth", 2, oauth, "OAuth credentials"),
+        "oauthAccessToken": _create_token_function(oauth),
         "conn": _create_map_function("conn", 1, conn, "named connections"),
     }
     if logical_start_ms is not None:
@@ -82,6 +83,17 @@ def _create_map_function(
     return _create_text_function(
         name, count, lambda *given: encode_json(dict(provider(*given))), what
     )
+
+
+def _create_token_function(oauth: Credentials | None) -> Function:
+    """Return a function whose value is the access token alone (CDAP 6 ``OAuthAccessTokenMacroEvaluator``)."""
+
+    def get(provider: str, credential: str) -> str:
+        assert oauth is not None
+        return oauth(provider, credential)["accessToken"]
+
+    given = None if oauth is None else get
+    return _create_text_function("oauthAccessToken", 2, given, "OAuth credentials")
 
 
 def evaluate_logical_start_time(start_ms: int, *arguments: str) -> str:

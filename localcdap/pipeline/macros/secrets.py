@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -13,27 +13,42 @@ from localcdap.api.errors import SchemaError
 from localcdap.api.pipeline import OutputPort, PipelineSpec, StageSpec
 from localcdap.api.schema import Schema
 from localcdap.decoders import convert
-from localcdap.pipeline.macros.functions import Connections, SecureStore
+from localcdap.pipeline.macros.functions import (
+    Connections,
+    Credentials,
+    SecureStore,
+    create_macro_functions,
+)
 from localcdap.pipeline.macros.parser import MacroOptions, MacroParser, create_call, create_lookup
 
 HIDDEN: Final = "********"
 _LEAST_IN_SCHEMA: Final = 4
 _LEAST_CUT: Final = 4
+_IN_CONNECTIONS: Final = ("secure", "oauth", "oauthAccessToken")
+"""The functions that properties of connections may use."""
 _CUT: Final = re.compile(r"(.+?)(…|\.{3})", re.DOTALL)
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 
 class Secrets:
-    """The secure keys that a call has read, directly or through connections.
+    """The secure keys and tokens that a call has read, directly or through connections.
 
     :param store: returns the value of a key; None where there are no keys.
-    :param connections: returns the properties of a connection, which may hold ``${secure(key)}``; None where
-        there are no connections.
+    :param connections: returns the properties of a connection, which may hold ``${secure(key)}`` and
+        ``${oauth(provider,credential)}``; None where there are no connections.
+    :param credentials: returns the token of an OAuth credential; None where there are none.
     """
 
-    def __init__(self, store: SecureStore | None, connections: Connections | None = None) -> None:
+    def __init__(
+        self,
+        store: SecureStore | None,
+        connections: Connections | None = None,
+        credentials: Credentials | None = None,
+    ) -> None:
         self._store = store
         self._connections = connections
+        self._credentials = credentials
+        self._tokens: dict[tuple[str, str], Mapping[str, str]] = {}
         self._values: dict[str, str] = {}
         self._forms: Sequence[str] = ()
         """The forms that the values can have in a text, longest first."""
@@ -48,16 +63,41 @@ class Secrets:
         """Reads connections for macros; None where there are no connections."""
         return self._connection if self._connections is not None else None
 
+    @property
+    def credentials(self) -> Credentials | None:
+        """Reads tokens of OAuth for macros; None where there are none."""
+        return self._get_token if self._credentials is not None else None
+
     def _connection(self, name: str) -> dict[str, str]:
+        """Return the properties of a connection, with these functions evaluated as in CDAP 6
+        ``RemoteConnectionTaskBase``.
+        """
         assert self._connections is not None
-        functions = {} if self._store is None else {"secure": self._get}
-        options = MacroOptions(whitelist=frozenset(("secure",)), skip_invalid=True)
+        made = create_macro_functions(secure=self.source, oauth=self.credentials)
+        used = {name for name in _IN_CONNECTIONS if name != "secure" or self._store is not None}
+        used = used if self._credentials is not None else used & {"secure"}
+        functions = {name: made[name] for name in used}
+        options = MacroOptions(whitelist=frozenset(used), skip_invalid=True)
         parser = MacroParser(create_lookup({}), create_call(functions), options)
         found = self._connections(name)
         return {
-            key: parser.parse(value) or "" if "${secure(" in value else value
+            key: parser.parse(value) or ""
+            if any(f"${{{each}(" in value for each in used)
+            else value
             for key, value in found.items()
         }
+
+    def _get_token(self, provider: str, credential: str) -> Mapping[str, str]:
+        """Return the token of a credential, the same one throughout the call.
+
+        :raises LocalcdapError: when there is none.
+        """
+        key = (provider, credential)
+        if key not in self._tokens:
+            assert self._credentials is not None
+            self._tokens[key] = self._credentials(provider, credential)
+            self._hide_values()
+        return self._tokens[key]
 
     def _get(self, key: str) -> str:
         """Return the value of a key, the same one throughout the call.
@@ -67,9 +107,15 @@ class Secrets:
         if key not in self._values:
             assert self._store is not None
             self._values[key] = self._store(key)
-            found = {form for value in self._values.values() for form in _list_forms(value)}
-            self._forms = sorted(found, key=len, reverse=True)
+            self._hide_values()
         return self._values[key]
+
+    def _hide_values(self) -> None:
+        """Note the forms of all values that were read."""
+        tokens = (each["accessToken"] for each in self._tokens.values())
+        values = (*self._values.values(), *tokens)
+        found = {form for value in values for form in _list_forms(value)}
+        self._forms = sorted(found, key=len, reverse=True)
 
     def hide(self, text: str) -> str:
         """Return the text with every value that was read replaced by :data:`HIDDEN`.

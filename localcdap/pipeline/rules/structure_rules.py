@@ -23,6 +23,7 @@ from localcdap.pipeline.rules.plugin_types import (
     SPLITTER,
     STREAMING,
 )
+from localcdap.pipeline.rules.schedule_rules import check_schedule
 from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.text import nearest_names
 
@@ -263,5 +264,6 @@ RULES: tuple[Rule, ...] = (
     _require_actions_at_ends,
     _require_splitter_ports,
     *CONDITION_RULES,
+    check_schedule,
 )
 """In the order in which failures are reported."""

@@ -21,6 +21,7 @@ from localcdap.server.rest.body import Body, receive_body
 from localcdap.server.rest.request import RestRequest
 from localcdap.server.rest.router import RestRoute, RestRouter
 from localcdap.server.rest.token import has_token
+from localcdap.server.rest.turns import Turns
 
 _LOG: Final = logging.getLogger(__name__)
 _USER: Final = "CDAP-UserId"
@@ -61,6 +62,7 @@ class RestApp:
         self._access = access
         self._router = router
         self._report = report
+        self._turns = Turns()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; whatever is not HTTP is refused."""
@@ -96,9 +98,10 @@ class RestApp:
         try:
             parameters = match.get_parameters(route)
             query = request.scope["query_string"].decode("utf-8", "replace")
-            answer = await anyio.to_thread.run_sync(
-                self._answer, route, parameters, method, query, request, body
-            )
+            async with self._turns.take():
+                answer = await anyio.to_thread.run_sync(
+                    self._answer, route, parameters, method, query, request, body
+                )
         finally:
             body.close()
         return _build_response(answer, is_head=request.method == "HEAD")

@@ -18,12 +18,15 @@ from tests.server.rest.client import PORT, RestClient
 
 
 @pytest.fixture(scope="module")
-def cdap(
+def home(
     tmp_path_factory: pytest.TempPathFactory,
     fresh_home: Callable[[Path], Path],
-    engine_directory: Path,
-) -> Iterator[Cdap]:
-    home = fresh_home(tmp_path_factory.mktemp("rest") / "home")
+) -> Path:
+    return fresh_home(tmp_path_factory.mktemp("rest") / "home")
+
+
+@pytest.fixture(scope="module")
+def cdap(home: Path, engine_directory: Path) -> Iterator[Cdap]:
     (home / "localcdap.toml").write_text(f'engine.directory = "{engine_directory}"\n')
     with open_in_process(Home(home)) as cdap:
         yield cdap

@@ -375,6 +375,44 @@ def test_applications_in_pages(client, pipeline):
     assert [each["statusCode"] for each in details] == [200, 404]
 
 
+def test_all_versions_of_applications(client, pipeline):
+    versions = {}
+    for name in ("history", "History-2"):
+        for change in ("first", "second", "third"):
+            made = client.ok("PUT", f"{NS}/apps/{name}", pipeline | {"description": change})
+            versions.setdefault(name, []).append(made["version"])
+    query = {"nameFilter": "history", "latestOnly": "false", "sortCreationTime": "true"}
+
+    def list_versions(**more: str) -> list[tuple[str, str]]:
+        found = client.ok("GET", f"{NS}/apps", params=query | more)
+        listed = found["applications"] if "pageSize" in more else found
+        assert ("pageSize" in more) == isinstance(found, dict)
+        return [(each["name"], each["version"]) for each in listed]
+
+    made = [(name, each) for name in ("History-2", "history") for each in versions[name]]
+    assert list_versions() == made
+    assert list_versions(orderBy="DESC") == made[::-1]
+    assert list_versions(sortCreationTime="false") == sorted(made)
+    assert list_versions(artifactName="cdap-data-streams") == []
+    assert list_versions(nameFilterType="EQUALS") == made[3:]
+    assert list_versions(nameFilterType="EQUALS_IGNORE_CASE") == made[3:]
+    assert list_versions(nameFilterType="EQUALS_IGNORE_CASE", nameFilter="HISTORY") == made[3:]
+    assert list_versions(nameFilterType="EQUALS", nameFilter="HISTORY") == []
+    assert list_versions(nameFilterType="EQUALS", latestOnly="true") == made[5:]
+    got: list[tuple[str, str]] = []
+    token: dict[str, str] = {}
+    while len(got) < len(made):
+        page = list_versions(pageSize="2", **token)
+        assert 0 < len(page) <= 2
+        got += page
+        token = {"pageToken": ".".join(page[-1])}
+    assert got == made
+    assert client.refused("GET", f"{NS}/apps?nameFilterType=LIKE") == (
+        400,
+        "Invalid nameFilterType 'LIKE'. It must be one of CONTAINS, EQUALS, EQUALS_IGNORE_CASE.",
+    )
+
+
 def test_an_update_keeps_what_it_does_not_name(client, pipeline):
     client.ok("PUT", f"{NS}/apps/updated", pipeline)
     config = pipeline["config"]

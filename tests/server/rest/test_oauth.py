@@ -10,7 +10,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from urllib.parse import parse_qsl
 
+import msgspec
 import pytest
+
+from tests.server.rest.client import NS, WORKFLOW
+from tests.server.rest.test_clients import wait_for_end
 
 METHODS = "/v3/namespaces/system/apps/pipeline/services/studio/methods/v1"
 CODE = {"oneTimeCode": "c0de&", "redirectURI": "https://here/back?a=b"}
@@ -103,6 +107,37 @@ def test_terraform_manages_a_provider_and_a_credential(client, cdap, provider):
     assert client.refused("GET", f"{path}/authurl") == missing
     assert client.refused("GET", f"{path}/credential/Mine") == missing
     assert client.refused("PUT", f"{path}/credential/Mine", CODE) == missing
+
+
+@pytest.mark.spark
+def test_a_run_gets_the_token_which_nothing_that_it_leaves_shows(
+    client, cdap, home, engine, provider, pipeline, source
+):
+    token = str(source)  # the run succeeds only if the path of its file is the token
+    provider.answer = {"access_token": token, "refresh_token": "rt"}
+    path = f"{METHODS}/oauth/provider/Files"
+    client.ok("PUT", path, describe(provider))
+    client.ok("PUT", f"{path}/credential/Mine", CODE)
+    pipeline["config"]["stages"][0]["plugin"]["properties"]["path"] = (
+        "${oauthAccessToken(Files,Mine)}"
+    )
+    client.ok("PUT", f"{NS}/apps/tokens", pipeline)
+    (started,) = client.ok(
+        "POST",
+        f"{NS}/start",
+        [{"appId": "tokens", "programType": "workflow", "programId": "DataPipelineWorkflow"}],
+    )
+    run = started["runId"]
+
+    address = f"{NS}/apps/tokens/{WORKFLOW}/runs/{run}"
+    assert wait_for_end(client, cdap, address)["status"] == "COMPLETED"
+
+    assert len(cdap.tables.read_rows("default", "totals", 9).rows) == 2
+    for each in (address, f"{address}/logs", f"{NS}/datasets/src/lineage?start=0&end=now+1h"):
+        assert token not in client.send("GET", each).text
+    assert token not in msgspec.json.encode(cdap.runs.get("default", run)).decode()
+    files = [each for each in home.rglob("*") if each.is_file()]
+    assert [each for each in files if token.encode() in each.read_bytes()] == []
 
 
 def test_credentials_of_a_client_in_a_header(client, provider):

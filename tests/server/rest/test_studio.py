@@ -177,6 +177,9 @@ def test_connections(client, tmp_path):
     assert client.refused("PUT", path.replace("%20", "-"), body) == (409, same_id)
     client.ok("PUT", path, body)  # the original replaces what has the same name
     assert [each["name"] for each in client.ok("GET", f"{STUDIO}/connections")] == ["My files"]
+    client.ok("PUT", path.replace("%20", "-"), body | {"overWrite": True})
+    assert [each["name"] for each in client.ok("GET", f"{STUDIO}/connections")] == ["My-files"]
+    client.ok("PUT", path, body | {"overWrite": True})
     assert client.ok("POST", f"{STUDIO}/connections/test", body) == ""
     listed = client.ok("POST", f"{path}/browse", {"path": str(tmp_path), "limit": 10})
     assert [each["name"] for each in listed["entities"]] == ["people.csv"]

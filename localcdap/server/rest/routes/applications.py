@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -11,9 +11,7 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.decoders import decode_json
 from localcdap.pipeline.library.application_model import (
     LATEST,
-    Application,
     ApplicationDetail,
-    ApplicationFilter,
     DeployRequest,
     get_program,
 )
@@ -24,25 +22,23 @@ from localcdap.server.rest.answers import (
     describe,
     find_status,
     send_json,
-    send_list,
     send_text,
 )
 from localcdap.server.rest.request import INVALID_JSON, RestRequest
 from localcdap.server.rest.router import RouteTable
+from localcdap.server.rest.routes.application_lists import send_applications, to_record
 
 ROUTES: Final = RouteTable("Applications")
 _ALL: Final = "/v3/namespaces/{namespace}/apps"
 _ONE: Final = f"{_ALL}/{{app}}"
 _VERSION: Final = f"{_ONE}/versions/{{version}}"
-_PAGE: Final = 250
-"""The applications that are read at a time for a list without pages."""
 _GLUED: Final = ("artifactName=", "artifactVersion=")
 """What Airflow appends to the path in place of the query."""
 
 
-@ROUTES.add("GET", _ALL, lack="`latestOnly=false` and `sortCreationTime` are not read")
+@ROUTES.add("GET", _ALL)
 def list_applications(request: RestRequest) -> Answer:
-    return _list(request, {name: values[0] for name, values in request.query.items()})
+    return send_applications(request, {name: values[0] for name, values in request.query.items()})
 
 
 @ROUTES.add("DELETE", _ALL)
@@ -55,7 +51,7 @@ def delete_applications(request: RestRequest) -> Answer:
 @ROUTES.add("GET", _ONE)
 def get_application(request: RestRequest) -> Answer:
     if request.path["app"].startswith(_GLUED):
-        return _list(request, dict(parse_qsl(request.path["app"])))
+        return send_applications(request, dict(parse_qsl(request.path["app"])))
     return send_json(_describe(request))
 
 
@@ -155,56 +151,6 @@ def describe_applications(request: RestRequest) -> Answer:
     return send_json(answers)
 
 
-def _list(request: RestRequest, query: Mapping[str, str]) -> Answer:
-    """Return applications by name: in pages with ``pageSize``, all of them without."""
-    filter = ApplicationFilter(
-        [each for each in query.get("artifactName", "").split(",") if each],
-        query.get("artifactVersion") or None,
-        query.get("nameFilter") or "",
-        is_descending=query.get("orderBy", "ASC").upper() == "DESC",
-    )
-    after = query.get("pageToken", "").partition(".")[0] or None
-    size = request.get_number("pageSize", 0)
-    if size > 0:
-        size = min(size, 10 * _PAGE)
-        page = _read_page(request, filter, after, size + 1)
-        answer: dict[str, Any] = {"applications": [to_record(each) for each in page[:size]]}
-        if len(page) > size:
-            answer["nextPageToken"] = f"{page[size - 1].name}.{page[size - 1].version}"
-        return send_json(answer)
-    first = _read_page(request, filter, after, _PAGE)
-    return send_list(_list_pages(request, filter, first))
-
-
-def _list_pages(
-    request: RestRequest, filter: ApplicationFilter, page: list[Application]
-) -> Iterator[list[dict[str, Any]]]:
-    while page:
-        yield [to_record(each) for each in page]
-        if len(page) < _PAGE:
-            return
-        page = _read_page(request, filter, page[-1].name, _PAGE)
-
-
-def _read_page(
-    request: RestRequest, filter: ApplicationFilter, after: str | None, limit: int
-) -> list[Application]:
-    """Return the next applications that the caller sees; fewer than ``limit`` when no more follow."""
-    service, namespace = request.cdap.applications, request.namespace
-    if not request.cdap.security.describe().enabled:
-        return service.list_page(namespace, filter, after, limit)
-    # A page of the service lacks what the caller does not see, and says nothing of what follows it.
-    found = service.list_applications(
-        namespace, filter.artifact_names, filter.artifact_version, filter.name
-    )
-    ordered = sorted(found, key=lambda each: each.name, reverse=filter.is_descending)
-    names = [each.name for each in ordered]
-    start = 0
-    if after is not None:
-        start = sum((name >= after) if filter.is_descending else (name <= after) for name in names)
-    return ordered[start : start + limit]
-
-
 def _describe(request: RestRequest) -> dict[str, Any]:
     version = request.path.get("version")
     return to_detail(
@@ -272,18 +218,6 @@ def _to_failure(error: Exception) -> dict[str, Any]:
         return {"statusCode": error.status, "error": error.text}
     assert isinstance(error, LocalcdapError)
     return {"statusCode": find_status(error), "error": describe(error)}
-
-
-def to_record(application: Application) -> dict[str, Any]:
-    """Return an application in a list (CDAP 6 ``ApplicationRecord``)."""
-    return {
-        "type": "App",
-        "name": application.name,
-        "version": application.version,
-        "description": application.description or "",
-        "artifact": application.artifact,
-        "change": application.change,
-    }
 
 
 def to_detail(application: ApplicationDetail) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from localcdap.api.app.connections import Connection, ConnectionPlugin, to_connection_id
+from localcdap.api.app.connections import Connection, ConnectionPlugin
 from localcdap.api.connector import BrowseRequest, SampleRequest, SpecificationRequest
 from localcdap.namespaces.model import SYSTEM
 from localcdap.server.rest.answers import DONE, Answer, RestError, name_missing, send_json
@@ -37,19 +37,12 @@ def get_connection(request: RestRequest) -> Answer:
 
 @ROUTES.add("PUT", *list_studio_patterns(_ONE))
 def put_connection(request: RestRequest) -> Answer:
-    """Create a connection, or replace that of the name."""
+    """Create a connection, or replace that of the name; with ``overWrite`` also another of the same id."""
     _require_context(request, "Creating connection")
     given = read_object(request, _EMPTY)
-    name = request.path["connection"]
-    for each in request.cdap.connections.list_connections(request.namespace):
-        id = to_connection_id(name)
-        if each.connection_id == id and each.name != name and not given.get("overWrite"):
-            raise RestError(
-                409,
-                f"Connection {each.name} in namespace {request.namespace} has same id {id}. Please choose a "
-                "different connection name.",
-            )
-    request.cdap.connections.load(request.namespace, {**given, "name": name})
+    document = {**given, "name": request.path["connection"]}
+    rename = bool(given.get("overWrite"))
+    request.cdap.connections.load(request.namespace, document, rename=rename)
     return DONE
 
 
