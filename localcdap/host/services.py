@@ -172,7 +172,11 @@ class HostServices(DataServices):
         self.editing = EditingService(environments, worker, self._planner)
         self._environments = environments
         self.methods = MethodService(
-            environments, worker, self._rows.fetch, partial(open_tables, self.tables, self.sql)
+            environments,
+            worker,
+            self._rows.fetch,
+            partial(open_tables, self.tables, self.sql),
+            settings.plugin_session_memory_mb,
         )
         self.paths = PathService(environments)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from localcdap.api.errors import StageError
@@ -30,7 +32,23 @@ def pipeline(spark, tmp_path):
     return PipelineTester(spark, tmp_path)
 
 
-def test_spark_counts_what_batches_count(pipeline):
+class LocalTester(PipelineTester):
+    """Runs pipelines as on this machine, where tasks see the directory of the run."""
+
+    def build_run_context(self):
+        context = super().build_run_context()
+        context.message_directory = str(self._folder / "told")
+        Path(context.message_directory).mkdir(exist_ok=True)
+        return context
+
+
+@pytest.fixture(params=[PipelineTester, LocalTester])
+def any_pipeline(spark, tmp_path, request):
+    return request.param(spark, tmp_path)
+
+
+def test_spark_counts_what_batches_count(any_pipeline):
+    pipeline = any_pipeline
     pipeline.source("in", SCHEMA, RECORDS)
     checked = rules(*(node for node, _ in RULES))
     pipeline.stage("same", plugins.SameFrame, {}, ["in"], expectations=checked)
@@ -76,7 +94,8 @@ def test_violating_records_join_the_error_records(pipeline, same):
     assert counts["same"].out == counts["next"].in_ == counts["next"].out == len(written)
 
 
-def test_a_run_fails_for_a_rule_and_writes_nothing(pipeline, tmp_path):
+def test_a_run_fails_for_a_rule_and_writes_nothing(any_pipeline, tmp_path):
+    pipeline = any_pipeline
     pipeline.source("in", NUMBERS, TEN)
     checked = rules(
         {"rule": "unique", "columns": ["word"], "action": "fail"},
