@@ -115,20 +115,19 @@ class ExpectationPlan:
         """
         from pyspark.sql import functions as f
 
-        directory = self._run.message_directory
+        compared = [
+            (index, rule)
+            for index, rule in enumerate(stage.expectations)
+            if isinstance(rule, Unique) and rule.action is not RuleAction.ERROR
+        ]
+        frame, hashed = self._hash(frame, compared)
+        later = [] if hashed else compared
         counts = [f.count(f.lit(1)).alias(_ROWS)]
+        counts += [f.collect_list(f"{_HASHES}{index}").alias(str(index)) for index in hashed]
         removing: list[tuple[int, Column]] = []
-        hashed: list[int] = []
-        later: list[tuple[int, Unique]] = []
         for index, rule in enumerate(stage.expectations):
             removes = rule.action is RuleAction.ERROR
-            if isinstance(rule, Unique) and not removes and directory is None:
-                later.append((index, rule))
-            elif isinstance(rule, Unique) and not removes and directory is not None:
-                hashed.append(index)
-                frame = _write_hashes(frame, index, rule, directory)
-                counts.append(f.collect_list(f"{_HASHES}{index}").alias(str(index)))
-            elif rule.is_of_values or removes:
+            if rule.is_of_values or removes:
                 frame, violates = self._add_rule(stage, schema, frame, index, rule)
                 counts.append(count_rows(violates).alias(str(index)))
                 if removes:
@@ -190,6 +189,17 @@ class ExpectationPlan:
             checked.stage.name: int(checked.observation.get.get(_REMOVED) or 0)
             for checked in self._checked
         }
+
+    def _hash(
+        self, frame: DataFrame, rules: Sequence[tuple[int, Unique]]
+    ) -> tuple[DataFrame, list[int]]:
+        """Have tasks write the hashes for rules if they can; return the indexes of these rules, too."""
+        directory = self._run.message_directory
+        if directory is None:
+            return frame, []
+        for index, rule in rules:
+            frame = _write_hashes(frame, index, rule, directory)
+        return frame, [index for index, _ in rules]
 
     def _add_rule(
         self, stage: Stage, schema: Schema, frame: DataFrame, index: int, rule: Expectation
