@@ -88,7 +88,7 @@ class _GivenContext:
         self._used = UsedPlugins(request.plugin.uses)
         self._rows = request.rows
         self._files = {each.name: each for each in request.files}
-        self.session_memory_mb: Final = request.session_memory_mb
+        self.session_memory_mb = request.session_memory_mb
 
     def find_plugin(self, type: str, name: str) -> type[Plugin] | None:
         return self._used(type, name)

@@ -71,8 +71,8 @@ def make_document() -> dict[str, Any]:
         field="name",
         modifySchema="false",
     )
-    known = stage("known", "batchsink", "Trash", referenceName="known")
-    unknown = stage("unknown", "batchsink", "Trash", referenceName="unknown")
+    known = stage("known", "batchsink", "Trash", "trash-plugin", referenceName="known")
+    unknown = stage("unknown", "batchsink", "Trash", "trash-plugin", referenceName="unknown")
     connections = [
         ("in", "nulls"),
         ("nulls", "known", "nonnull"),
@@ -107,7 +107,7 @@ def test_a_deployed_pipeline(instance: TemporaryInstance) -> None:
 
 def test_a_run(instance: TemporaryInstance) -> None:
     (run,) = browse(instance, "runs")
-    assert run.name.startswith("shop ")
+    assert run.name.startswith("test_pipeline ")
     assert run.properties["Status"].value == "COMPLETED"
     stages = {each.name: each for each in browse(instance, "runs", run.path)}
     assert stages["in"].properties["Records"].value == str(ROWS)

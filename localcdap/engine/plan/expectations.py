@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _REMOVED: Final = "__expectation_removed"
 """The number, from 1, of the rule for which a record is taken out."""
 _HASHES: Final = "__expectation_hashes"
-"""What the task has told of the hashes of a rule, whose index follows."""
+"""The file of the hashes of a rule, whose index follows, and how many are new in it."""
 _ROWS: Final = "rows"
 
 
@@ -304,7 +304,7 @@ def _number_first(removing: list[tuple[int, Column]]) -> Column:
 
 
 def _write_hashes(frame: DataFrame, index: int, rule: Unique, directory: str) -> DataFrame:
-    """Have tasks write the hashes of the values of a rule, and tell of them in a column."""
+    """Have tasks write the hashes of the values of a rule, and name their files in a column."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import StringType
 
