@@ -116,6 +116,25 @@ def test_a_run_fails_for_a_rule_and_writes_nothing(any_pipeline, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_uniqueness_is_counted_once_for_several_readers(any_pipeline):
+    pipeline = any_pipeline
+    pipeline.source("in", NUMBERS, TEN)
+    checked = rules(
+        {"rule": "unique", "columns": ["word"]}, {"rule": "unique", "columns": ["word", "n"]}
+    )
+    pipeline.stage("same", plugins.SameFrame, {}, ["in"], expectations=checked)
+    pipeline.sink("one", "same")
+    pipeline.sink("other", "same")
+
+    pipeline.run()
+
+    assert [(r.label, r.violations) for r in pipeline.results] == [
+        ("word is unique", 8),
+        ("word, n are unique", 0),
+    ]
+    assert len(pipeline.read("one")) == len(pipeline.read("other")) == 10
+
+
 def test_the_rules_of_a_sink_read_columns_that_it_does_not(pipeline):
     pipeline.source("in", NUMBERS, TEN)
     checked = rules({"rule": "not-null", "column": "word"}, {"rule": "row", "condition": "n < 9"})
