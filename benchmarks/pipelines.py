@@ -100,7 +100,7 @@ EXPECTATIONS = (
     {"rule": "in-set", "column": "body_9", "values": ["NY", "TX", "WA", "OR"]},
     {"rule": "row", "condition": "body_2 != body_3"},
 )
-UNIQUE = {"rule": "unique", "columns": ["body_1"]}
+UNIQUE: dict[str, Any] = {"rule": "unique", "columns": ["body_1"]}
 
 
 def recipe_pipeline(source: Path, target: Path) -> Any:

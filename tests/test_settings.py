@@ -54,6 +54,7 @@ EVERY_SETTING = """
         plugin.capabilities.known = ["PII", "gcp"]
         plugin.time_limit_s = 2.5
         plugin.memory_mb = 512
+        plugin.session_memory_mb = 64
         app = {time_limit_s = 5, memory_mb = 300, idle_minutes = 1, jobs_at_once = 2, job_memory_mb = 900}
         runs.parallel = 3
         runs.keep_days = 30
@@ -98,6 +99,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         "plugin.capabilities.known": ["pii", "gcp"],
         "plugin.time_limit_s": 2.5,
         "plugin.memory_mb": 512,
+        "plugin.session_memory_mb": 64,
         "app.time_limit_s": 5,
         "app.memory_mb": 300,
         "app.idle_minutes": 1,

@@ -1,4 +1,7 @@
-"""The recipe of 13 directives as a person writes it for Spark: ``python recipe_native.py INPUT OUTPUT``."""
+"""The recipe of 13 directives as a person writes it for Spark: ``recipe_native.py INPUT OUTPUT [KEY]``.
+
+With a key, repeated values of this column are counted, too.
+"""
 
 import sys
 
@@ -6,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 DROPPED = (6, 7, 12)
-source, target = sys.argv[1:]
+source, target, *keys = sys.argv[1:]
 spark = SparkSession.builder.remote("local[*]").getOrCreate()
 names = [f"body_{n}" for n in range(1, 19)]
 people = spark.read.schema(", ".join(f"{name} string" for name in names)).csv(source)
@@ -39,3 +42,5 @@ made = (
     .withColumn("body_4", shuffled("body_4"))
 )
 made.write.parquet(target)
+for key in keys:
+    print(made.groupBy(key).count().where("count > 1").count(), "repeated values")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -226,6 +227,30 @@ class RecordPage(msgspec.Struct):
     version: str = ""
 
 
+class StageOutline(msgspec.Struct):
+    """A stage of a pipeline that handles records."""
+
+    name: str
+    type: str
+    ports: tuple[str, ...] = ()
+    """Of a splitter, those that lead to other stages."""
+    records: int | None = None
+    """How many it gave in a run, or how many reached a sink; None where they were not counted."""
+
+
+class PipelineOutline(msgspec.Struct):
+    """A deployed pipeline, or a run of a pipeline."""
+
+    name: str
+    run: str | None = None
+    """The id of the run; None for a deployed pipeline."""
+    status: str | None = None
+    start: int | None = None
+    """Milliseconds since 1970 at which the run was asked for."""
+    stages: list[StageOutline] = []
+    """In the order of the document; empty in a list of pipelines."""
+
+
 class DatabaseTable(msgspec.Struct, frozen=True):
     """A table or view of a database file."""
 
@@ -298,6 +323,43 @@ class ConnectorContext(Protocol):
 
         :param schema: the output schema of the source; None has it look for itself.
         :raises BadRequestError: when its properties are wrong, or it cannot read.
+        """
+        ...
+
+    def list_pipelines(self) -> list[PipelineOutline]:
+        """Return the deployed pipelines of the namespace that the caller may see, without their stages."""
+        ...
+
+    def list_runs(self) -> list[PipelineOutline]:
+        """Return the newest 1,000 runs of the namespace that the caller may see, without their stages."""
+        ...
+
+    def describe_pipeline(self, name: str, *, is_run: bool = False) -> PipelineOutline:
+        """Return a deployed pipeline, or a run, with the stages that handle records.
+
+        :param name: of the pipeline, or the id of the run.
+        :raises NotFoundError: when there is none.
+        """
+        ...
+
+    def read_stage(
+        self,
+        pipeline: str,
+        stage: str,
+        limit: int,
+        *,
+        port: str | None = None,
+        is_run: bool = False,
+        arguments: Mapping[str, str] = MappingProxyType({}),
+    ) -> RecordStream:
+        """Return records that a stage gives, or that reach a sink, from a preview of its pipeline.
+
+        :param pipeline: its name, or the id of a run, whose document and arguments are taken.
+        :param limit: the most records that the preview reads from each source, up to 10,000.
+        :param port: of a splitter.
+        :param arguments: runtime arguments of a deployed pipeline.
+        :raises NotFoundError: when there is no such pipeline, run or stage.
+        :raises BadRequestError: when the preview fails.
         """
         ...
 

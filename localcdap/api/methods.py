@@ -30,6 +30,9 @@ _MARK: Final = "__localcdap_method__"
 class MethodContext(Protocol):
     """What a plugin method may use: the plugins that it declares, as far as they exist, and rows."""
 
+    session_memory_mb: int
+    """The memory in MiB that the method may keep from one call of a session to the next."""
+
     def find_plugin(self, type: str, name: str) -> type[Any] | None:
         """Return the class of a plugin; None when the method does not declare it, or it does not exist.
 

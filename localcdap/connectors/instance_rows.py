@@ -1,4 +1,4 @@
-"""The rows that connectors ask the instance for: of its tables, and of sources that only Spark can read."""
+"""The rows that connectors ask the instance for: of its tables and pipelines, and of sources of Spark."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import msgspec
 from localcdap.api.arrow import from_arrow_schema
 from localcdap.api.connector import MOST_RECORDS, SampleRequest
 from localcdap.api.errors import BadRequestError, NotFoundError, QueryError
+from localcdap.connectors.previews import wait_for_sample
+from localcdap.connectors.stage_rows import StageRows
 from localcdap.datasets.sql import SqlRequest, SqlService
 from localcdap.runs.preview.model import MOST_RECORDS as MOST_PREVIEWED
-from localcdap.runs.preview.model import PreviewRequest, PreviewStatus
+from localcdap.runs.preview.model import PreviewRequest
 from localcdap.runs.preview.service import PreviewService
 from localcdap.sandbox.connector_calls import GivenRows, WantedRows
 from localcdap.security.access import AccessChecks
@@ -20,7 +22,6 @@ from localcdap.store.samples import build_sample_query
 from localcdap.text import format_available
 
 _STAGE: Final = "Source"
-_WAIT_S: Final = 5.0
 
 
 class InstanceRows:
@@ -34,8 +35,10 @@ class InstanceRows:
         sql: SqlService,
         previews: PreviewService,
         checks: AccessChecks,
+        stages: StageRows,
         limit_s: float = 120.0,
     ) -> None:
+        self._stages = stages
         self._sql = sql
         self._previews = previews
         self._checks = checks
@@ -44,14 +47,16 @@ class InstanceRows:
     def fetch(self, namespace: str, wanted: WantedRows, sample: SampleRequest) -> GivenRows:
         """Return what a connector asks for.
 
-        :raises NotFoundError: when there is no such table.
+        :raises NotFoundError: when there is no such table, pipeline, run or stage.
         :raises UnauthorizedError: when the caller may not read it.
-        :raises BadRequestError: when a source cannot be read.
+        :raises BadRequestError: when a source or a stage cannot be read.
         """
         if wanted.table is not None:
             return self._read_table(namespace, wanted, sample)
         if wanted.source is not None:
             return self._read_source(namespace, wanted)
+        if wanted.stage is not None:
+            return self._stages.fetch(namespace, wanted, wanted.stage)
         return GivenRows(wanted, tables=self._list_tables(namespace))
 
     def _list_tables(self, namespace: str) -> dict[str, int | None]:
@@ -99,18 +104,10 @@ class InstanceRows:
             document, namespace, records=most, timeout_minutes=self._limit_s / 60, stage=_STAGE
         )
         preview = self._previews.start(request)
-        while not preview.status.is_end:
-            preview = self._previews.wait(namespace, preview.preview, preview.version, _WAIT_S)
-        found = preview.stages.get(_STAGE)
-        if preview.status is not PreviewStatus.COMPLETED or found is None or found.schema is None:
-            reasons = [each.message for each in preview.errors]
-            if preview.error is not None:
-                reasons.append(preview.error.message)
-            raise BadRequestError(
-                f"Source '{wanted.source}' cannot be read: "
-                f"{'; '.join(reasons) or preview.status.value}",
-                "Correct the connection.",
-            )
+        what = f"Source '{wanted.source}'"
+        found = wait_for_sample(self._previews, preview, _STAGE, what)
+        if found.schema is None:
+            raise BadRequestError(f"{what} cannot be read: its schema is not known.")
         total = found.count if found.count < most else None
         return GivenRows(wanted, records=found.records, schema=found.schema, total=total)
 

@@ -215,6 +215,22 @@ def create_observation(name: str) -> Any:
     return LargestObservation(name)
 
 
+def add_below_observations(frame: DataFrame, add: Callable[[DataFrame], DataFrame]) -> DataFrame:
+    """Return a DataFrame with columns that are added before its last observations, which do not read them.
+
+    The observations move into the new DataFrame: the given one must not be computed any more.
+    """
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+    from pyspark.sql.connect.plan import CollectMetrics
+
+    plain: Any = frame
+    plan, session = plain._plan, plain._session
+    if not isinstance(plan, CollectMetrics):
+        return add(frame)
+    below: Any = add_below_observations(ConnectFrame(plan._child, session), add)
+    return ConnectFrame(CollectMetrics(below._plan, plan._observation, plan._exprs), session)
+
+
 def pickle_code(value: Any) -> bytes:
     """Pickle a function with PySpark's own cloudpickle, as Spark's Python workers unpickle it."""
     from pyspark import cloudpickle

@@ -20,6 +20,7 @@ from localcdap.apps.service import AppService
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.connectors.instance_rows import InstanceRows
 from localcdap.connectors.service import ConnectorService
+from localcdap.connectors.stage_rows import StageRows
 from localcdap.datasets.listeners import DeletedNamespaceCleanup, create_structured_rows_resource
 from localcdap.datasets.table_files import open_tables
 from localcdap.datasets.transactions import TransactionService
@@ -174,7 +175,11 @@ class HostServices(DataServices):
         self.editing = EditingService(environments, worker, self._planner)
         self._environments = environments
         self.methods = MethodService(
-            environments, worker, self._rows.fetch, partial(open_tables, self.tables, self.sql)
+            environments,
+            worker,
+            self._rows.fetch,
+            partial(open_tables, self.tables, self.sql),
+            settings.plugin_session_memory_mb,
         )
         self.paths = PathService(environments)
 
@@ -281,7 +286,12 @@ class HostServices(DataServices):
             self.artifacts,
             self._environments,
             worker,
-            InstanceRows(self.sql, self.previews, self.checks),
+            InstanceRows(
+                self.sql,
+                self.previews,
+                self.checks,
+                StageRows(self.applications, self.runs, self.previews, self.checks),
+            ),
             settings.plugin_time_limit_s,
         )
 

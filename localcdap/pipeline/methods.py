@@ -15,7 +15,12 @@ from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.evaluation import evaluate
-from localcdap.sandbox.plugin_methods import MethodAnswer, MethodRequest, call_method
+from localcdap.sandbox.plugin_methods import (
+    SESSION_MEMORY_MB,
+    MethodAnswer,
+    MethodRequest,
+    call_method,
+)
 from localcdap.security.access import of_namespace, requires
 from localcdap.security.principals import act_as
 
@@ -85,6 +90,7 @@ class MethodCaller:
     :param fetch_rows: returns the rows that a table of an application has for a namespace; None: there are
         no such tables.
     :param open_tables: gives the tables for lookups; None: there are none.
+    :param session_memory_mb: that a method may keep from one call of a session to the next, in MiB.
     """
 
     def __init__(
@@ -93,11 +99,13 @@ class MethodCaller:
         worker: Worker,
         fetch_rows: FetchRows | None,
         open_tables: OpenTables | None,
+        session_memory_mb: int = SESSION_MEMORY_MB,
     ) -> None:
         self._environments = environments
         self._worker = worker
         self._fetch_rows = fetch_rows
         self._open_tables = open_tables
+        self._session_memory_mb = session_memory_mb
 
     def call(self, call: MethodCall, reader: Principal | None = None) -> MethodResult:
         """Call a method, see :meth:`MethodService.call`.
@@ -116,7 +124,13 @@ class MethodCaller:
         tables = declared.tables if declared is not None and self._fetch_rows is not None else []
         rows = {table: self._fetch_rows(call.namespace, table) for table in tables}  # type: ignore[misc]
         request = MethodRequest(
-            plugin, evaluated.properties, evaluated.macros, call.method, call.request, rows
+            plugin,
+            evaluated.properties,
+            evaluated.macros,
+            call.method,
+            call.request,
+            rows,
+            session_memory_mb=self._session_memory_mb,
         )
         who = f"Method '{call.method}' of plugin '{use.name}'"
         session = f"{call.namespace}/{call.session}" if call.session else ""
@@ -145,9 +159,10 @@ class MethodService:
         worker: Worker,
         fetch_rows: FetchRows | None = None,
         open_tables: OpenTables | None = None,
+        session_memory_mb: int = SESSION_MEMORY_MB,
     ) -> None:
         self._worker = worker
-        self.caller = MethodCaller(environments, worker, fetch_rows, open_tables)
+        self.caller = MethodCaller(environments, worker, fetch_rows, open_tables, session_memory_mb)
 
     @requires(of_namespace("call.namespace"), Permission.EXECUTE)
     def call(self, call: MethodCall) -> MethodResult:

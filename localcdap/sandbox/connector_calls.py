@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -23,6 +24,7 @@ from localcdap.api.connector import (
     ConnectorSpec,
     FileDatabase,
     PageRequest,
+    PipelineOutline,
     PositionedRecords,
     RecordPage,
     RecordSample,
@@ -65,8 +67,22 @@ class ConnectorAction(enum.Enum):
     SPECIFY = "specify"
 
 
+class WantedStage(msgspec.Struct, frozen=True):
+    """What a connector asks for of pipelines or runs: records of a stage, the stages of one, or all."""
+
+    of_runs: bool
+    pipeline: str | None = None
+    """The name of a deployed pipeline, or the id of a run."""
+    stage: str | None = None
+    port: str | None = None
+    arguments: tuple[tuple[str, str], ...] = ()
+    """Runtime arguments of a deployed pipeline."""
+
+
 class WantedRows(msgspec.Struct, frozen=True):
-    """What a connector asks the instance for: rows of a source or a table, or the names of all tables."""
+    """What a connector asks the instance for: rows of a source, a stage or a table, or the names of all
+    tables.
+    """
 
     table: str | None = None
     source: str | None = None
@@ -75,6 +91,7 @@ class WantedRows(msgspec.Struct, frozen=True):
     schema: str | None = None
     """That of the source, as JSON."""
     limit: int = 0
+    stage: WantedStage | None = None
 
 
 class GivenRows(msgspec.Struct):
@@ -85,7 +102,8 @@ class GivenRows(msgspec.Struct):
     arrow: bytes = b""
     """Rows of a table, as an Arrow stream."""
     records: list[Any] | None = None
-    """Records of a source, as JSON."""
+    """Records of a source or a stage, as JSON."""
+    pipelines: list[PipelineOutline] = []
     schema: Schema | None = None
     total: int | None = None
     is_sampled: bool = False
@@ -321,6 +339,31 @@ class _Context:
         given = self._get(wanted)
         assert given.schema is not None
         records = decode_json_records(given.schema, given.records or [], f"source {plugin}")
+        return RecordStream(records, given.schema, given.total)
+
+    def list_pipelines(self) -> list[PipelineOutline]:
+        return self._get(WantedRows(stage=WantedStage(of_runs=False))).pipelines
+
+    def list_runs(self) -> list[PipelineOutline]:
+        return self._get(WantedRows(stage=WantedStage(of_runs=True))).pipelines
+
+    def describe_pipeline(self, name: str, *, is_run: bool = False) -> PipelineOutline:
+        return self._get(WantedRows(stage=WantedStage(is_run, name))).pipelines[0]
+
+    def read_stage(
+        self,
+        pipeline: str,
+        stage: str,
+        limit: int,
+        *,
+        port: str | None = None,
+        is_run: bool = False,
+        arguments: Mapping[str, str] = MappingProxyType({}),
+    ) -> RecordStream:
+        wanted = WantedStage(is_run, pipeline, stage, port, tuple(sorted(arguments.items())))
+        given = self._get(WantedRows(stage=wanted, limit=limit))
+        assert given.schema is not None
+        records = decode_json_records(given.schema, given.records or [], f"stage {stage}")
         return RecordStream(records, given.schema, given.total)
 
     def open_duckdb(self, path: str) -> FileDatabase:

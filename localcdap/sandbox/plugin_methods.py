@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -17,6 +17,8 @@ from localcdap.artifacts.loading import UsedPlugins, load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.tracebacks import to_plugin_error
 from localcdap.decoders import decode_json
+
+SESSION_MEMORY_MB: Final = 512
 
 
 class MethodRequest(msgspec.Struct):
@@ -34,6 +36,7 @@ class MethodRequest(msgspec.Struct):
     """The rows of the tables that the method declares."""
     files: list[TableFile] = []
     """The tables that an answer has asked for."""
+    session_memory_mb: int = SESSION_MEMORY_MB
 
 
 class MethodAnswer(msgspec.Struct):
@@ -85,6 +88,7 @@ class _GivenContext:
         self._used = UsedPlugins(request.plugin.uses)
         self._rows = request.rows
         self._files = {each.name: each for each in request.files}
+        self.session_memory_mb = request.session_memory_mb
 
     def find_plugin(self, type: str, name: str) -> type[Plugin] | None:
         return self._used(type, name)

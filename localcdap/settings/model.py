@@ -58,6 +58,9 @@ class Settings(msgspec.Struct, kw_only=True):
     """The time limit of one inspect, configure, debug or method call, in seconds."""
     plugin_memory_mb: int = 1024
     """The memory limit of a plugin worker with the processes that a plugin starts, in MiB."""
+    plugin_session_memory_mb: int = 512
+    """The memory in MiB that a method keeps in a session from one call to the next, such as the rows after
+    each step of a Data Prep workspace. It counts in the limit of the worker."""
     app_time_limit_s: float = 60.0
     """The time limit of an answer of a system application, in seconds."""
     app_memory_mb: int = 1024
@@ -155,6 +158,7 @@ OPTIONS: Final[dict[str, str]] = {
     "plugin.capabilities.known": "plugin_capabilities_known",
     "plugin.time_limit_s": "plugin_time_limit_s",
     "plugin.memory_mb": "plugin_memory_mb",
+    "plugin.session_memory_mb": "plugin_session_memory_mb",
     "app.time_limit_s": "app_time_limit_s",
     "app.memory_mb": "app_memory_mb",
     "app.idle_minutes": "app_idle_minutes",

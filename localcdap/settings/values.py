@@ -97,6 +97,7 @@ def find_range_problem(attribute: str, value: object) -> str | None:
             return f"Expected a size such as '2g' or '512m', got '{value}'"
         case (
             "plugin_memory_mb"
+            | "plugin_session_memory_mb"
             | "preview_records"
             | "plugin_time_limit_s"
             | "app_memory_mb"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.connector import (
@@ -14,10 +14,12 @@ from localcdap.api.connector import (
     Connector,
     ConnectorSpec,
     PageRequest,
+    PipelineOutline,
     RecordPage,
     RecordSample,
     SampleRequest,
     SpecificationRequest,
+    StageOutline,
 )
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.locations import Locations
@@ -28,6 +30,7 @@ from localcdap.sandbox.connector_calls import (
     ConnectorRequest,
     GivenRows,
     WantedRows,
+    WantedStage,
     call_connector,
 )
 from localcdap.sandbox.plugin_calls import to_arrow_stream
@@ -35,6 +38,7 @@ from localcdap.sandbox.record_samples import check_sample_request
 from localcdap.testing.references import in_memory_ref
 from localcdap.testing.tables import TableData
 
+_Given = TypeVar("_Given")
 _NAMESPACE: Final = "default"
 _NAME: Final = "connection"
 
@@ -51,6 +55,8 @@ class ConnectorTester:
     :param locations: the locations of foreign paths, as ``[locations]`` in the settings.
     :param tables: what the connector finds as tables of the namespace, by name.
     :param sources: what the sources give that it reads on Spark, by the name of the plugin.
+    :param pipelines: what it finds as deployed pipelines: the records of their stages, by pipeline and stage.
+    :param runs: the same of runs, by the id of the run.
     """
 
     def __init__(
@@ -62,6 +68,8 @@ class ConnectorTester:
         locations: Mapping[str, str] | None = None,
         tables: Mapping[str, TableData] | None = None,
         sources: Mapping[str, TableData] | None = None,
+        pipelines: Mapping[str, Mapping[str, TableData]] | None = None,
+        runs: Mapping[str, Mapping[str, TableData]] | None = None,
     ) -> None:
         self._plugin = in_memory_ref(plugin)
         self._properties = dict(properties or {})
@@ -69,6 +77,7 @@ class ConnectorTester:
         self._locations = Locations(dict(locations or {}), str(base))
         self._tables = dict(tables or {})
         self._sources = dict(sources or {})
+        self._stages = {False: dict(pipelines or {}), True: dict(runs or {})}
 
     @property
     def problems(self) -> list[str]:
@@ -146,10 +155,29 @@ class ConnectorTester:
             source = _find(self._sources, wanted.source, "source")
             records = [encode_json_record(each) for each in source.rows][: wanted.limit]
             return GivenRows(wanted, records=records, schema=source.schema, total=len(source.rows))
+        if wanted.stage is not None:
+            return self._fetch_stages(wanted, wanted.stage)
         return GivenRows(wanted, tables={name: len(t.rows) for name, t in self._tables.items()})
 
+    def _fetch_stages(self, wanted: WantedRows, stage: WantedStage) -> GivenRows:
+        known = self._stages[stage.of_runs]
+        if stage.pipeline is None:
+            found = [_describe(name, {}, stage) for name in known]
+            return GivenRows(wanted, pipelines=found)
+        stages = _find(known, stage.pipeline, "run" if stage.of_runs else "pipeline")
+        if stage.stage is None:
+            return GivenRows(wanted, pipelines=[_describe(stage.pipeline, stages, stage)])
+        given = _find(stages, stage.stage, "stage")
+        records = [encode_json_record(each) for each in given.rows][: wanted.limit]
+        return GivenRows(wanted, records=records, schema=given.schema, total=len(given.rows))
 
-def _find(known: Mapping[str, TableData], name: str, kind: str) -> TableData:
+
+def _describe(name: str, stages: Mapping[str, TableData], wanted: WantedStage) -> PipelineOutline:
+    outlines = [StageOutline(each, "transform") for each in stages]
+    return PipelineOutline(name, name if wanted.of_runs else None, stages=outlines)
+
+
+def _find(known: Mapping[str, _Given], name: str, kind: str) -> _Given:
     if name not in known:
         raise NotFoundError(
             f"The test gives no {kind} '{name}'; it gives: {', '.join(known) or 'none'}."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from localcdap.api.errors import StageError
@@ -30,7 +32,23 @@ def pipeline(spark, tmp_path):
     return PipelineTester(spark, tmp_path)
 
 
-def test_spark_counts_what_batches_count(pipeline):
+class LocalTester(PipelineTester):
+    """Runs pipelines as on this machine, where tasks see the directory of the run."""
+
+    def build_run_context(self):
+        context = super().build_run_context()
+        context.message_directory = str(self._folder / "told")
+        Path(context.message_directory).mkdir(exist_ok=True)
+        return context
+
+
+@pytest.fixture(params=[PipelineTester, LocalTester])
+def any_pipeline(spark, tmp_path, request):
+    return request.param(spark, tmp_path)
+
+
+def test_spark_counts_what_batches_count(any_pipeline):
+    pipeline = any_pipeline
     pipeline.source("in", SCHEMA, RECORDS)
     checked = rules(*(node for node, _ in RULES))
     pipeline.stage("same", plugins.SameFrame, {}, ["in"], expectations=checked)
@@ -76,7 +94,8 @@ def test_violating_records_join_the_error_records(pipeline, same):
     assert counts["same"].out == counts["next"].in_ == counts["next"].out == len(written)
 
 
-def test_a_run_fails_for_a_rule_and_writes_nothing(pipeline, tmp_path):
+def test_a_run_fails_for_a_rule_and_writes_nothing(any_pipeline, tmp_path):
+    pipeline = any_pipeline
     pipeline.source("in", NUMBERS, TEN)
     checked = rules(
         {"rule": "unique", "columns": ["word"], "action": "fail"},
@@ -95,6 +114,25 @@ def test_a_run_fails_for_a_rule_and_writes_nothing(pipeline, tmp_path):
         "Stage 'same': expected that n is at most 4; 5 of 10 records (50 %) violate it; 20 % may.",
     ]
     assert not (tmp_path / "out").exists()
+
+
+def test_uniqueness_is_counted_once_for_several_readers(any_pipeline):
+    pipeline = any_pipeline
+    pipeline.source("in", NUMBERS, TEN)
+    checked = rules(
+        {"rule": "unique", "columns": ["word"]}, {"rule": "unique", "columns": ["word", "n"]}
+    )
+    pipeline.stage("same", plugins.SameFrame, {}, ["in"], expectations=checked)
+    pipeline.sink("one", "same")
+    pipeline.sink("other", "same")
+
+    pipeline.run()
+
+    assert [(r.label, r.violations) for r in pipeline.results] == [
+        ("word is unique", 8),
+        ("word, n are unique", 0),
+    ]
+    assert len(pipeline.read("one")) == len(pipeline.read("other")) == 10
 
 
 def test_the_rules_of_a_sink_read_columns_that_it_does_not(pipeline):

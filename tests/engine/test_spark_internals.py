@@ -59,6 +59,9 @@ def test_retry_policies_take_the_options_that_are_set():
         (core.SparkConnectClient, "_plan_compression_threshold"),
         (session.SparkSession, "release_session_on_close"),
         (plan.LogicalPlan, "observations"),
+        (plan.LogicalPlan, "_child"),
+        (plan.CollectMetrics, "_observation"),
+        (plan.CollectMetrics, "_exprs"),
     ],
 )
 def test_attributes_still_have_their_names(owner, attribute):

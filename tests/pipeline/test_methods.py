@@ -17,6 +17,7 @@ SHELF = """
 import os
 import msgspec
 from localcdap.api import BatchSink, PluginConfig, Schema, field, plugin, plugin_method
+from localcdap.api.methods import MethodContext
 
 class Ask(msgspec.Struct):
     database: str
@@ -41,6 +42,10 @@ class Shelf(BatchSink):
     def where(self):
         return {"url": self.config.url, "port": self.config.port}
 
+    @plugin_method("keeps")
+    def keeps(self, context: MethodContext):
+        return context.session_memory_mb
+
     @plugin_method("raises")
     def raises(self):
         return {}["nothing"]
@@ -64,6 +69,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemporaryInst
     (folder / "plugins").mkdir()
     (folder / "plugins" / "shelf-1.0.0.py").write_text(SHELF)
     (folder / "plugins" / "twice-1.0.0.py").write_text(TWO)
+    (folder / "localcdap.toml").write_text("plugin.session_memory_mb = 7")
     with TemporaryInstance(folder) as instance:
         yield instance
 
@@ -82,10 +88,10 @@ def call(instance: TemporaryInstance) -> Call:
 def test_methods_are_listed_with_what_they_ask_for(instance: TemporaryInstance):
     found = instance.cdap.artifacts.get_plugin("default", "batchsink", "Shelf").methods
 
-    assert [m.name for m in found] == ["exits", "list-tables", "odd", "raises", "where"]
-    assert found[1].description == "The tables of a database."
-    assert found[1].request["$defs"]["Ask"]["required"] == ["database"]
-    assert found[4].request is None
+    assert [m.name for m in found] == ["exits", "keeps", "list-tables", "odd", "raises", "where"]
+    assert found[2].description == "The tables of a database."
+    assert found[2].request["$defs"]["Ask"]["required"] == ["database"]
+    assert found[5].request is None
 
 
 def test_a_request_is_converted_and_so_is_the_answer(call: Call):
@@ -93,6 +99,10 @@ def test_a_request_is_converted_and_so_is_the_answer(call: Call):
 
     assert answer["tables"] == ["sales-0", "sales-1"]
     assert answer["schema"]["fields"] == [{"name": "a", "type": "int"}]
+
+
+def test_a_method_knows_how_much_it_may_keep(call: Call):
+    assert call("keeps") == 7
 
 
 def test_the_properties_that_are_filled_in_are_there_with_macros_expanded(call: Call):
@@ -123,14 +133,16 @@ def test_a_property_that_does_not_fit_is_reported(call: Call):
 
 
 def test_an_unknown_method_lists_those_that_there_are(call: Call):
-    with pytest.raises(NotFoundError, match="no method 'tables'; it has: exits, list-tables, odd,"):
+    with pytest.raises(
+        NotFoundError, match="no method 'tables'; it has: exits, keeps, list-tables, odd,"
+    ):
         call("tables")
 
 
 def test_what_a_method_does_wrong_is_an_error_with_its_own_frames(call: Call):
     with pytest.raises(PluginError, match="Method 'raises' of plugin 'Shelf': KeyError") as caught:
         call("raises")
-    assert caught.value.traceback[0].startswith("shelf-1.0.0.py:31 in raises: return {}")
+    assert caught.value.traceback[0].startswith("shelf-1.0.0.py:36 in raises: return {}")
     with pytest.raises(PluginError, match="ended its process with exit code 3"):
         call("exits")
     with pytest.raises(PluginError, match="Method 'odd' of plugin 'Shelf': TypeError"):

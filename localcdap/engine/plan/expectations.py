@@ -1,8 +1,10 @@
 """Expectations in the plan of a run: they are counted where the records of their stage pass in Spark.
 
 One observation counts all rules of a stream, without a job of its own. Rules of uniqueness compare records
-with each other: the stream is computed once, kept, and one aggregate counts all of its rules of this kind.
-Where such a rule sends records to error, a window numbers the records with the same values instead.
+with each other. On this machine the tasks write hashes of the values into files, in which this process finds
+equal ones, see :mod:`localcdap.engine.tasks.key_hashes`. On a cluster, whose workers do not see the run's
+directory, the stream is computed once, kept, and one aggregate counts all of its rules of this kind. Where
+such a rule sends records to error, a window numbers the records with the same values instead.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import StageError
@@ -22,6 +25,7 @@ from localcdap.engine.plan.record_counter import count_rows
 from localcdap.engine.plan.rule_columns import add_rule_column
 from localcdap.engine.plan.spark_types import quote_column, spark_type
 from localcdap.engine.spark_internals import create_observation
+from localcdap.engine.tasks.key_hashes import count_repeated, create_hash_writer
 from localcdap.engine.tasks.pass_plan import ERROR_FIELDS
 from localcdap.expectations.results import RuleResult, create_result
 from localcdap.expectations.rules import (
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
 
 _REMOVED: Final = "__expectation_removed"
 """The number, from 1, of the rule for which a record is taken out."""
+_HASHES: Final = "__expectation_hashes"
+"""The file of the hashes of a rule, whose index follows, and how many are new in it."""
 _ROWS: Final = "rows"
 
 
@@ -55,6 +61,8 @@ class _CheckedStage:
 
     stage: Stage
     observation: Any
+    hashed: list[int] = dataclasses.field(default_factory=list)
+    """The indexes of the rules of uniqueness of which tasks write hashes."""
     unique_rules: list[tuple[int, Unique]] = dataclasses.field(default_factory=list)
     """The rules of uniqueness that an aggregate of the records counts, with their index."""
     frame: DataFrame | None = None
@@ -107,14 +115,19 @@ class ExpectationPlan:
         """
         from pyspark.sql import functions as f
 
+        compared = [
+            (index, rule)
+            for index, rule in enumerate(stage.expectations)
+            if isinstance(rule, Unique) and rule.action is not RuleAction.ERROR
+        ]
+        frame, hashed = self._hash(frame, compared)
+        later = [] if hashed else compared
         counts = [f.count(f.lit(1)).alias(_ROWS)]
+        counts += [f.collect_list(f"{_HASHES}{index}").alias(str(index)) for index in hashed]
         removing: list[tuple[int, Column]] = []
-        later: list[tuple[int, Unique]] = []
         for index, rule in enumerate(stage.expectations):
             removes = rule.action is RuleAction.ERROR
-            if isinstance(rule, Unique) and not removes:
-                later.append((index, rule))
-            elif rule.is_of_values or removes:
+            if rule.is_of_values or removes:
                 frame, violates = self._add_rule(stage, schema, frame, index, rule)
                 counts.append(count_rows(violates).alias(str(index)))
                 if removes:
@@ -123,7 +136,7 @@ class ExpectationPlan:
             frame = frame.withColumn(_REMOVED, _number_first(removing))
             counts.append(f.count(_REMOVED).alias(_REMOVED))
         observation = create_observation(f"{self._prefix}_{len(self._checked)}")
-        checked = _CheckedStage(stage, observation)
+        checked = _CheckedStage(stage, observation, hashed)
         self._checked.append(checked)
         frame = frame.observe(observation, *counts)
         wants_errors = bool(self._flow.list_readers(Stream(stage.name, errors=True)))
@@ -150,11 +163,25 @@ class ExpectationPlan:
         results: list[RuleResult] = []
         for checked in sorted(self._checked, key=lambda c: self._flow.stages.index(c.stage)):
             observed = checked.observation.get
+            rows = int(observed[_ROWS] or 0)
             for index, rule in enumerate(checked.stage.expectations):
-                number = checked.found.get(index, observed.get(str(index)) or 0)
-                rows = int(observed[_ROWS] or 0)
-                results.append(create_result(checked.stage.name, rule, rows, int(number)))
+                if index in checked.hashed:
+                    number = self._count_hashes(checked.stage.name, observed.get(str(index)) or ())
+                else:
+                    number = checked.found.get(index, int(observed.get(str(index)) or 0))
+                results.append(create_result(checked.stage.name, rule, rows, number))
         return results
+
+    def _count_hashes(self, stage: str, told: Iterable[str]) -> int:
+        assert self._run.message_directory is not None
+        try:
+            return count_repeated(Path(self._run.message_directory), told)
+        except (OSError, ValueError) as error:
+            raise StageError(
+                f"The repeated values cannot be counted: {error}",
+                "Check the folder of the instance, and run the pipeline again.",
+                stage=stage,
+            ) from error
 
     def count_removed(self) -> dict[str, int]:
         """Return the number of records that were taken out, by stage; waits for the observations."""
@@ -162,6 +189,17 @@ class ExpectationPlan:
             checked.stage.name: int(checked.observation.get.get(_REMOVED) or 0)
             for checked in self._checked
         }
+
+    def _hash(
+        self, frame: DataFrame, rules: Sequence[tuple[int, Unique]]
+    ) -> tuple[DataFrame, list[int]]:
+        """Have tasks write the hashes for rules if they can; return the indexes of these rules, too."""
+        directory = self._run.message_directory
+        if directory is None:
+            return frame, []
+        for index, rule in rules:
+            frame = _write_hashes(frame, index, rule, directory)
+        return frame, [index for index, _ in rules]
 
     def _add_rule(
         self, stage: Stage, schema: Schema, frame: DataFrame, index: int, rule: Expectation
@@ -263,6 +301,19 @@ def _number_first(removing: list[tuple[int, Column]]) -> Column:
     for index, violates in more:
         number = number.when(violates, f.lit(index + 1))
     return number
+
+
+def _write_hashes(frame: DataFrame, index: int, rule: Unique, directory: str) -> DataFrame:
+    """Have tasks write the hashes of the values of a rule, and name their files in a column."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StringType
+
+    columns = [f.col(quote_column(name)) for name in rule.columns]
+    is_compared = reduce(lambda one, other: one & other, (c.isNotNull() for c in columns))
+    halves = (f.xxhash64(*columns), f.xxhash64(f.lit(1), *columns))
+    write = f.arrow_udf(create_hash_writer(directory), StringType())
+    told = write.asNondeterministic()(*(f.when(is_compared, half) for half in halves))
+    return frame.withColumn(f"{_HASHES}{index}", told)
 
 
 def _count_all_repeated(frame: DataFrame, rules: list[tuple[int, Unique]]) -> dict[int, int]:

@@ -155,7 +155,9 @@ class _Planner:
         if self._plan.profiler is None:
             return frame
         schema = self._get_read_schema(stage, streams)
-        return assume_schema(self._plan.profiler.observe(stage.name, schema, frame), schema)
+        is_read_once = len(streams) == 1 and self._streams.is_read_once(streams[0])
+        profiled = self._plan.profiler.observe(stage.name, schema, frame, is_read_once=is_read_once)
+        return assume_schema(profiled, schema)
 
     def _select_read_fields(
         self, stage: Stage, streams: list[Stream], frame: DataFrame | None = None

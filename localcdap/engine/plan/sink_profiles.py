@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.schema import LogicalType, Schema, Type
 from localcdap.engine.messages.profiles import SinkColumn, SinkProfile
 from localcdap.engine.plan.spark_types import quote_column
-from localcdap.engine.spark_internals import create_observation
+from localcdap.engine.spark_internals import add_below_observations, create_observation
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -47,10 +47,13 @@ class SinkProfiler:
         self._prefix: Final = "localcdap_profile_" + re.sub(r"\W", "_", prefix)
         self._observed: Final[list[tuple[str, list[tuple[str, Schema]], Any]]] = []
 
-    def observe(self, stage: str, schema: Schema, frame: DataFrame) -> DataFrame:
+    def observe(
+        self, stage: str, schema: Schema, frame: DataFrame, *, is_read_once: bool
+    ) -> DataFrame:
         """Return the records of a sink, of which a sample is taken while they are written.
 
         :param schema: of the records, in the order of the columns.
+        :param is_read_once: whether the sink is the only reader of the DataFrame, which is not persisted.
         """
         from pyspark.sql import functions as f
 
@@ -59,11 +62,8 @@ class SinkProfiler:
         record = f.when(f.col(_IS_KEPT), f.to_json(f.struct(*values)))
         observation = create_observation(f"{self._prefix}_{len(self._observed)}")
         self._observed.append((stage, fields, observation))
-        placed = frame.withColumn(
-            _PLACE, f.monotonically_increasing_id().bitwiseAND(f.lit(_PLACE_MASK))
-        )
-        # An observation evaluates nothing that depends on the part of the data.
-        placed = placed.withColumn(_IS_KEPT, f.expr(_KEPT))
+        # Spark copies each record after an observation when columns are added or removed.
+        placed = add_below_observations(frame, _add_place) if is_read_once else _add_place(frame)
         counted = placed.observe(
             observation, f.count(f.lit(1)).alias(_ROWS), f.collect_list(record).alias(_SAMPLE)
         )
@@ -81,6 +81,14 @@ class SinkProfiler:
             ]
             profiles.append(SinkProfile(stage, int(found.get(_ROWS) or 0), len(sample), columns))
         return profiles
+
+
+def _add_place(frame: DataFrame) -> DataFrame:
+    """Add whether a record is in the sample: an observation evaluates nothing that depends on its place."""
+    from pyspark.sql import functions as f
+
+    place = f.monotonically_increasing_id().bitwiseAND(f.lit(_PLACE_MASK))
+    return frame.withColumn(_PLACE, place).withColumn(_IS_KEPT, f.expr(_KEPT)).drop(_PLACE)
 
 
 def _shorten(name: str, type: Schema) -> Column:

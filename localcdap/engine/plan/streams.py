@@ -86,6 +86,7 @@ class PlannedStreams:
         if any(stage.expectations for stage in flow.stages):
             self.plan.expectations = ExpectationPlan(flow, run, prefix, self.persist)
         read = {s.name: add_rule_columns(s, self.read_fields[s.name]) for s in flow.stages}
+        self._persisted: Final[set[Stream]] = set()
         self._needed: Final = find_needed_fields(flow, read)
         in_python = {name for name, plugin in plugins.items() if runs_in_python(type(plugin))}
         self.groups: Final = fuse_stages(flow, in_python)
@@ -136,7 +137,9 @@ class PlannedStreams:
                 frame = frame.select(*map(quote_column, schema.field_names))
         if self.counter is not None and not counted and not self._leave_count_to_reader(stream):
             frame = self.counter.observe(frame, stream)
-        if self.count_uses(stream) > 1 and not persisted:
+        if persisted:
+            self._persisted.add(stream)
+        elif self.count_uses(stream) > 1:
             frame = self.persist(frame)
         self.plan.frames[stream] = assume_schema(frame, schema)
 
@@ -159,6 +162,11 @@ class PlannedStreams:
             elif group is None:
                 total += 1
         return total
+
+    def is_read_once(self, stream: Stream) -> bool:
+        """Return whether a stream has one reader, and its DataFrame is not persisted for anything else."""
+        shares = self.flow.list_readers(Stream(stream.stage, errors=True))
+        return self.count_uses(stream) == 1 and stream not in self._persisted and not shares
 
     def is_only_feed(self, stream: Stream, group: PassGroup) -> bool:
         """Whether a pass reads this stream only and is the stream's only reader."""

@@ -362,7 +362,8 @@ def view_rows(
         if request.source is not None:
             # The method begins again when these have been written, and opening reads the sample.
             context.open_tables(list_tables(recipe))
-            open_workspace(request.workspace, request.source, recipe)
+            memory = context.session_memory_mb * 2**20
+            open_workspace(request.workspace, request.source, recipe, memory)
         return view_workspace(request.workspace, recipe, request.view, context.open_tables)
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None

@@ -97,7 +97,7 @@ def test_put_get_list_delete(client: DataPrepClient, folder: Path) -> None:
 def test_connection_types(client: DataPrepClient) -> None:
     found = {each["type"]: each for each in client.call("GET", "connectionTypes").body}
     assert {"File", "GCS", "S3", "BigQuery", "Database", "DuckDB", "SQLite"} <= set(found)
-    assert {"HTTP", "Paste", "Tables", "PostgreSQL", "MySQL"} <= set(found)
+    assert {"HTTP", "Paste", "Pipelines", "Runs", "Tables", "PostgreSQL", "MySQL"} <= set(found)
     assert found["File"]["properties"] == ["root"]
     assert found["File"]["artifact"]["name"] == "core-plugins"
 

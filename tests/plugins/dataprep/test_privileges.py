@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from localcdap.api.security import Principal
 from localcdap.engine.messages.host import StatementBatch
+from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.security.principals import act_as
 from localcdap.testing import TemporaryInstance
+from tests.e2e.pipelines import csv_source, pipeline, schema, stage
 
 from .conftest import DataPrepClient
 
@@ -130,3 +133,22 @@ def test_a_recipe_looks_only_into_tables_that_its_caller_may_read(client: DataPr
         answer = private.execute(id, "table-lookup :body 'towns'")
         assert answer.status == 400
         assert "towns" in answer.body["message"]
+
+
+def test_records_of_a_stage_need_the_right_to_a_preview(
+    client: DataPrepClient, tmp_path: Path
+) -> None:
+    stages = [
+        csv_source("in", tmp_path / "in.csv", schema(n="string")),
+        stage("out", "batchsink", "Trash", "trash-plugin", referenceName="out"),
+    ]
+    with act_as(ROOT):
+        cdap = client.instance.cdap
+        cdap.applications.deploy(DeployRequest(pipeline(stages, ("in", "out")), name="shop"))
+        plugin = {"name": "Pipelines", "properties": {}}
+        cdap.connections.load("default", {"name": "stages", "plugin": plugin})
+    with act_as(READER):
+        found = client.call("POST", "connections/stages/browse", {"path": "/shop"})
+    assert [each["path"] for each in found.body["entities"]] == ["/shop/in", "/shop/out"]
+    body = {"path": "/shop/in"}
+    assert status(client, READER, "POST", "connections/stages/sample", body) == 403

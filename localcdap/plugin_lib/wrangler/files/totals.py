@@ -1,4 +1,7 @@
-"""What the columns of all rows of a file are like, counted while the rows pass."""
+"""What the columns of all rows of a file are like, counted while the rows pass.
+
+The rows are Python's here. DuckDB takes twice the time for the same: most of it to get the values into Arrow.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_colum
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
 from localcdap.plugin_lib.wrangler.values.clusters import METHODS, find_clusters
 from localcdap.plugin_lib.wrangler.workspaces.comparison import compare_rows
-from localcdap.plugin_lib.wrangler.workspaces.engine import WorkspaceEngine
+from localcdap.plugin_lib.wrangler.workspaces.engine import MEMORY, WorkspaceEngine
 from localcdap.plugin_lib.wrangler.workspaces.examples import (
     CandidateList,
     Example,
@@ -117,7 +117,12 @@ class Workspace:
     :raises StageError: when a file cannot be read.
     """
 
-    def __init__(self, source: SampleSource, first: tuple[str, bool] | None = None) -> None:
+    def __init__(
+        self,
+        source: SampleSource,
+        first: tuple[str, bool] | None = None,
+        memory: int = MEMORY,
+    ) -> None:
         self._unreadable: list[str] = list(source.unreadable)
         self._description, self._reading = source.description, source.reading
         self._format: FileFormat | None = None
@@ -131,7 +136,7 @@ class Workspace:
             raise BadRequestError("A sample needs a file, or records with their schema.")
         self._columns = columns
         self.tables: Final = SampleTables()
-        self._engine = WorkspaceEngine(rows, columns, tables=self.tables)
+        self._engine = WorkspaceEngine(rows, columns, memory, self.tables)
         self._checked: ColumnTable | None = None
         self._checks: dict[Expectation, RuleCheck] = {}
         """What was found for rules on these rows."""
@@ -337,10 +342,15 @@ _OPEN: Final[dict[str, Workspace]] = {}
 _MOST_OPEN: Final = 4
 
 
-def open_workspace(name: str, source: SampleSource, recipe: BuiltRecipe) -> None:
-    """Open a workspace, also one that is open. The one that was opened first is closed beyond some."""
+def open_workspace(
+    name: str, source: SampleSource, recipe: BuiltRecipe, memory: int = MEMORY
+) -> None:
+    """Open a workspace, also one that is open. The one that was opened first is closed beyond some.
+
+    :param memory: bytes that its kept steps may take.
+    """
     _OPEN.pop(name, None)
-    _OPEN[name] = Workspace(source, find_first_directive(recipe))
+    _OPEN[name] = Workspace(source, find_first_directive(recipe), memory)
     while len(_OPEN) > _MOST_OPEN:
         del _OPEN[next(iter(_OPEN))]
 
