@@ -42,7 +42,9 @@ def _write_line(values: Sequence[tuple[str, Any]], delimiter: str) -> str:
 
 
 def _write_xml(values: Sequence[tuple[str, Any]]) -> str:
-    inner = "".join(f"<{name}>{html.escape(str(value), quote=False)}</{name}>" for name, value in values)
+    inner = "".join(
+        f"<{name}>{html.escape(str(value), quote=False)}</{name}>" for name, value in values
+    )
     return f"<record>{inner}</record>"
 
 
