@@ -50,6 +50,25 @@ def heavy_modules_after(code: str) -> list[str]:
     return done.stdout.splitlines()[-1].split()
 
 
+def modules_after(code: str) -> set[str]:
+    """Names of all modules that a new process has loaded after running ``code``."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        cwd=REPOSITORY,
+        check=True,
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("module", ["host.services", "runs.service"])
+def test_neither_a_host_nor_a_client_of_runs_loads_parsers_and_web_clients_ahead(module):
+    loaded = modules_after(f"import localcdap.{module}")
+    assert f"localcdap.{module}" in loaded
+    assert not loaded & {"lark", "regex", "urllib.request", "http.client"}
+
+
 def modules_of(package: str) -> list[str]:
     """The package and every module in it, except those that run when imported."""
     folder = REPOSITORY / "localcdap" / package

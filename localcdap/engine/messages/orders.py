@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import select
-import time
 import uuid
 from pathlib import Path
 from typing import Any, Final
@@ -220,7 +219,8 @@ def set_unreadable_order_aside(run_directory: Path) -> EngineError | None:
 def wait_for_order(run_directory: Path, input: int) -> WorkOrder | None:
     """Wait for the order and read it.
 
-    :param input: a file descriptor that is closed by its writer to cancel the wait.
+    :param input: a file descriptor to which its writer writes something when the order is there, and that it
+        closes to cancel the wait.
     :returns: None when the wait was cancelled.
     """
     path = run_directory / ORDER
@@ -229,6 +229,4 @@ def wait_for_order(run_directory: Path, input: int) -> WorkOrder | None:
         if readable and not os.read(input, 4096):
             # The order may have been written just before the descriptor was closed.
             return read_order(run_directory) if path.exists() else None
-        if readable:
-            time.sleep(_POLL_S)
     return read_order(run_directory)

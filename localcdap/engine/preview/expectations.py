@@ -16,7 +16,6 @@ from localcdap.engine.preview.records import PreviewStageOutput, get_stream_sche
 from localcdap.engine.tasks.chunks import conform
 from localcdap.expectations.batches import BatchChecker
 from localcdap.expectations.rules import explain_violation
-from localcdap.plugin_lib.jexl.row_conditions import create_row_test
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,6 +61,8 @@ def check_input(
 
 
 def _create_checker(stage: Stage, schema: Schema, export: ExportTable) -> BatchChecker:
+    from localcdap.plugin_lib.jexl.row_conditions import create_row_test
+
     read_keys = partial(_read_keys, stage.name, export)
     shown = make_nullable(schema)
     return BatchChecker(stage.name, stage.expectations, shown, create_row_test, read_keys)

@@ -12,7 +12,6 @@ from localcdap.expectations.schema_checks import find_schema_problems
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.rules.plugin_types import ERROR_EMITTERS, JOINER, SINKS
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
-from localcdap.plugin_lib.jexl.row_conditions import find_condition_problems
 
 _SINKS: Final = ("batchsink", "sparksink")
 _WITH_RECORDS: Final = (*ERROR_EMITTERS, JOINER, "sparkcompute", *_SINKS)
@@ -61,6 +60,9 @@ def _find_failures(
         )
     if schema is None:
         return
+    # Few pipelines have expectations, and every client would load the parser of expressions.
+    from localcdap.plugin_lib.jexl.row_conditions import find_condition_problems
+
     for problem in find_schema_problems(rule, schema, find_condition_problems):
         yield _create_failure(stage, f"'{rule.label}': {problem.message}", problem.action)
 

@@ -49,6 +49,8 @@ class RunProcess:
     def order(self, order: WorkOrder) -> None:
         """Give the order: the process starts to work and does not need its parent any more."""
         write_order(self.directory, order)
+        with contextlib.suppress(OSError):  # it looks for its order by itself, too, or has ended
+            os.write(self._input.fileno(), b"\n")
 
     def cancel(self, *, keeps_directory: bool = False) -> None:
         """End the process, which has got no order, and remove its directory."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final
-from xml.sax.saxutils import escape
 
 from localcdap.api.record_json import encode_json_record
 from localcdap.pipeline.recordings.generation.field_values import build_value_maker
@@ -42,7 +42,9 @@ def _write_line(values: Sequence[tuple[str, Any]], delimiter: str) -> str:
 
 
 def _write_xml(values: Sequence[tuple[str, Any]]) -> str:
-    inner = "".join(f"<{name}>{escape(str(value))}</{name}>" for name, value in values)
+    inner = "".join(
+        f"<{name}>{html.escape(str(value), quote=False)}</{name}>" for name, value in values
+    )
     return f"<record>{inner}</record>"
 
 

@@ -65,8 +65,9 @@ def detect_semantic_type(name: str, values: Iterable[str]) -> SemanticMatch | No
     hints = _find_hints(name)
     if not shown or (len(shown) < _FEWEST and not hints):
         return None
+    likely = {sign: _is_likely(sign, shown) for sign in set(_SIGNS.values())}
     for type, label, holds in _STRONG:
-        if not _is_likely(_SIGNS[type], shown):
+        if not likely[_SIGNS[type]]:
             continue
         match = _match(
             type, label, holds, shown, _MOST_BY_CHANCE if type == "card" else _MOST_OTHER

@@ -26,6 +26,8 @@ _LONGEST: Final = 200
 """Characters of a value that is shown."""
 _FORMED: Final = 40
 """The most frequent values whose forms are counted: with 100, a column of 1,000 texts takes 0.1 ms more."""
+_SEPARATOR: Final = "\0"
+"""Between texts whose forms are found together; it stands for itself in a form."""
 _REPEATED: Final = re.compile("AA+|aa+|99+")
 
 
@@ -126,6 +128,7 @@ def _take_first(run: re.Match[str]) -> str:
 
 
 def _profile(column: Column) -> ValueSummary:
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -136,30 +139,34 @@ def _profile(column: Column) -> ValueSummary:
     counted = pc.value_counts(array.drop_null())
     values, counts = counted.field("values"), counted.field("counts")
     profile = ValueSummary(len(array), array.null_count, 0, len(values))
-    order = pc.sort_indices(counts, sort_keys=[("", "descending")])[:_FORMED]
+    order = np.argsort(-counts.to_numpy(), kind="stable")[:_FORMED]
     frequent, often = values.take(order).to_pylist(), counts.take(order).to_pylist()
     profile.top = [
         ValueCount(format_value(value) or "", count)
         for value, count in zip(frequent[:_TOP], often[:_TOP], strict=True)
     ]
     if kind == Schema.STRING:
-        blank = pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(array)), 0)
-        profile.empty = pc.sum(blank).as_py() or 0
+        blank = pc.equal(pc.utf8_trim_whitespace(values), "")
+        profile.empty = pc.sum(counts.filter(blank)).as_py() or 0
         profile.bars = [each.count for each in profile.top[:_BARS]]
         profile.patterns = _count_forms(frequent, often)
         column.facts[_FREQUENT] = frequent
     if len(values):
-        _add_range(profile, array, kind)
+        _add_range(profile, array, values, kind)
     return profile
 
 
-def _add_range(profile: ValueSummary, array: pa.Array, kind: Schema) -> None:
+def _add_range(profile: ValueSummary, array: pa.Array, values: pa.Array, kind: Schema) -> None:
+    """Add the range of the values of a column, and how they are spread over it.
+
+    :param values: those of the array without repetitions.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_binary(array.type) or pa.types.is_boolean(array.type):
         return
-    range = pc.min_max(array).as_py()
+    range = pc.min_max(values).as_py()
     profile.lowest, profile.highest = format_value(range["min"]), format_value(range["max"])
     if kind != Schema.STRING:
         profile.bars = _count_bars(array)
@@ -191,8 +198,12 @@ def _count_bars(array: pa.Array) -> list[int]:
 
 def _count_forms(values: list[str], counts: list[int]) -> list[ValueCount]:
     found: dict[str, int] = {}
-    for value, count in zip(values, counts, strict=True):
-        text = describe_form(value[:_LONGEST])
+    shown = [value[:_LONGEST] for value in values]
+    # Of all texts together, which takes a third of the time.
+    forms = describe_form(_SEPARATOR.join(shown)).split(_SEPARATOR)
+    if len(forms) != len(shown):  # a text has the separator in it
+        forms = list(map(describe_form, shown))
+    for text, count in zip(forms, counts, strict=True):
         found[text] = found.get(text, 0) + count
     order = sorted(found.items(), key=lambda each: -each[1])
     return [ValueCount(text, count) for text, count in order[:5]]

@@ -5,6 +5,7 @@ A step of a recipe shares all other columns with the step before it, also what i
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -31,6 +32,12 @@ MISSING: Final = _Missing()
 _COLUMN: Final = "c"
 _PLAIN: Final = {Type.STRING: str, Type.LONG: int, Type.DOUBLE: float, Type.BOOLEAN: bool}
 """By type, the class of values that Arrow takes as they are."""
+
+
+@functools.cache
+def _find_plain_type(type: Type) -> pa.DataType:
+    """Return the Arrow type of one of the types of :data:`_PLAIN`."""
+    return to_arrow_schema(Schema.record("c", [(_COLUMN, Schema(type))]))[0].type
 
 
 class Column:
@@ -95,10 +102,12 @@ class Column:
         values = self.values
         if self.has_missing:
             values = [None if each is MISSING else each for each in values]
-        if set(map(type, values)) <= {_PLAIN.get(schema.non_nullable.type), type(None)}:
-            return pa.array(
-                values, to_arrow_schema(Schema.record("c", [(_COLUMN, schema)]))[0].type
-            )
+        kind = schema.non_nullable
+        if kind.logical_type is None and set(map(type, values)) <= {
+            _PLAIN.get(kind.type),
+            type(None),
+        }:
+            return pa.array(values, _find_plain_type(kind.type))
         record = Schema.record("column", [(_COLUMN, schema)])
         codec = RecordCodec(record)
         convert = OutputConverter(record).convert
