@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from http.client import OK
+from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
@@ -18,12 +18,11 @@ from localcdap.api.security import Permission
 from localcdap.decoders import convert, decode_json
 from localcdap.namespaces.client_documents import ClientDocumentService
 from localcdap.namespaces.model import SYSTEM
-from localcdap.namespaces.oauth_requests import (
+from localcdap.namespaces.oauth_model import (
     OAuthClient,
     OAuthProvider,
     RefreshToken,
     TokenAnswer,
-    request_tokens,
 )
 from localcdap.namespaces.secure_keys import SecureKeyService
 from localcdap.security.access import OF_INSTANCE, requires
@@ -92,7 +91,7 @@ class OAuthService:
         """
         fields = {"code": code, "redirect_uri": redirect_uri, "grant_type": "authorization_code"}
         problem = "Error while fetching refresh token"
-        answer = request_tokens(*self._get_provider(name), fields, problem)
+        answer = self._request_tokens(name, fields, problem)
         tokens = answer.require_success("refresh token")
         if refresh := _find_text(tokens, "refresh_token"):
             self._put_refresh_token(name, credential, RefreshToken(refresh, redirect_uri))
@@ -140,7 +139,10 @@ class OAuthService:
             raise NotFoundError(f"Unknown OAuth credential: {credential}")
         with self._asking:
             answer = self._refresh(name, credential, stored, "Error while fetching refresh token")
-        return answer.status == OK and _find_text(answer.decode(), "access_token") is not None
+        return (
+            answer.status == HTTPStatus.OK
+            and _find_text(answer.decode(), "access_token") is not None
+        )
 
     def _ask_for_token(self, name: str, credential: str) -> dict[str, str]:
         self._get_provider(name)
@@ -166,11 +168,19 @@ class OAuthService:
     ) -> TokenAnswer:
         """Ask for an access token, and store the new refresh token that a provider may give with it."""
         fields = {"grant_type": "refresh_token", "refresh_token": stored.token}
-        answer = request_tokens(*self._get_provider(name), fields, problem)
-        refresh = _find_text(answer.decode(), "refresh_token") if answer.status == OK else None
+        answer = self._request_tokens(name, fields, problem)
+        refresh = (
+            _find_text(answer.decode(), "refresh_token") if answer.status == HTTPStatus.OK else None
+        )
         if refresh is not None and refresh != stored.token:
             self._put_refresh_token(name, credential, RefreshToken(refresh, stored.redirect_uri))
         return answer
+
+    def _request_tokens(self, name: str, fields: dict[str, str], problem: str) -> TokenAnswer:
+        # An instance without a provider needs neither TLS nor an HTTP client.
+        from localcdap.namespaces.oauth_requests import request_tokens
+
+        return request_tokens(*self._get_provider(name), fields, problem)
 
     def _get_provider(self, name: str) -> tuple[OAuthProvider, OAuthClient]:
         """:raises NotFoundError: when there is no such provider."""

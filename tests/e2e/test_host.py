@@ -5,11 +5,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from localcdap.engine.messages.orders import ORDER
@@ -147,6 +149,18 @@ def test_a_run_waits_on_when_its_host_is_killed_while_spark_starts(
     assert code == 1
     assert run["run"] in [each["run"] for each in program("runs", "--json").json]
     assert not list(program.home.glob("reports/*"))
+
+
+def test_a_host_whose_folder_is_deleted_ends(
+    program: Program, document: str, starting_engine: Path
+):
+    program("run", document, "--detach")
+    host = get_host(program)
+
+    shutil.rmtree(program.home, ignore_errors=True)
+
+    wait_until(lambda: not psutil.pid_exists(host), "the host has ended", 30)
+    shutil.rmtree(program.home, ignore_errors=True)
 
 
 def test_many_commands_at_once_share_one_host(program: Program):
