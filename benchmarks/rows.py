@@ -138,8 +138,8 @@ def relational(folder: Path, rounds: int) -> Iterator[Row]:
     bare = _localcdap(folder, "run", str(file), output=ours, counts=False)
     script = _script("relational.py", source, theirs, warm=True)
     counted_s, bare_s, script_s = alternate([counted, bare, script], rounds)
-    yield at_most("10 M rows, counts on", counted_s, "hand-written PySpark", script_s, 1.10)
-    yield at_most("10 M rows, counts off", bare_s, "hand-written PySpark", script_s, 1.03)
+    yield at_most("10 M rows, counts on", counted_s, "hand-written PySpark", script_s, 0.8)
+    yield at_most("10 M rows, counts off", bare_s, "hand-written PySpark", script_s, 0.8)
 
 
 def records(folder: Path, rounds: int) -> Iterator[Row]:
@@ -151,7 +151,7 @@ def records(folder: Path, rounds: int) -> Iterator[Row]:
     script = _script("records.py", source, theirs, warm=True)
     ours_s, script_s = alternate([run, script], rounds)
     yield at_most(
-        "2 M records, Python transform", ours_s, "hand-written mapInArrow", script_s, 1.25
+        "2 M records, Python transform", ours_s, "hand-written mapInArrow", script_s, 1.15
     )
 
 
@@ -166,11 +166,9 @@ def recipe(folder: Path, rounds: int) -> Iterator[Row]:
     ours_s, native_s = alternate([run, native], rounds)
     (rows_s,) = alternate([rows], max(1, rounds // 2), warm_ups=0)
     yield at_most(
-        "recipe of 13 directives, 3 M rows", ours_s, "hand-written PySpark", native_s, 1.5
+        "recipe of 13 directives, 3 M rows", ours_s, "hand-written PySpark", native_s, 1.2
     )
-    yield times_faster(
-        "recipe of 13 directives, 3 M rows", ours_s, "row by row in Python", rows_s, 8
-    )
+    yield at_most("the same", ours_s, "row by row in Python", rows_s, 1)
 
 
 def expectations(folder: Path, rounds: int) -> Iterator[Row]:

@@ -61,20 +61,13 @@ def corpus() -> Path:
 
 
 @pytest.fixture(scope="session")
-def fresh_home(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
-    """Makes a folder one of an instance whose index knows the shipped plugins: opened first, an instance
-    takes half a second of the processor for that. Returns the folder.
-    """
-    from localcdap.home import Home
-    from localcdap.host import open_in_process
-
-    known = tmp_path_factory.mktemp("known")
-    with open_in_process(Home(known)) as cdap:
-        cdap.artifacts.list_plugins("default")
+def fresh_home() -> Callable[[Path], Path]:
+    """Makes a folder one of an instance whose index knows the shipped plugins; returns the folder."""
+    from localcdap.testing.instance import make_known_database
 
     def fresh_home(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
-        shutil.copy(known / "localcdap.duckdb", folder)
+        shutil.copy(make_known_database(), folder)
         return folder
 
     return fresh_home

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,10 @@ def document(tmp_path: Path) -> dict:
     return pipeline(stages, ("In", "Slim"), ("Slim", "Out"))
 
 
-def test_clients_and_host_edit_the_same_session(tmp_path: Path, document: dict):
-    home = tmp_path / "home"
+def test_clients_and_host_edit_the_same_session(
+    tmp_path: Path, fresh_home: Callable[[Path], Path], document: dict
+):
+    home = fresh_home(tmp_path / "home")
     with open_in_process(Home(home)) as cdap:
         opened = cdap.editing.open(OpenRequest(document), 60)
         assert opened.change.valid

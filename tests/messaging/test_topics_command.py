@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,9 @@ from localcdap.host import open_in_process
 
 
 def test_topics_are_made_listed_shown_and_deleted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, fresh_home: Callable[[Path], Path], capsys: pytest.CaptureFixture[str]
 ):
-    home = Home(tmp_path / "home")
+    home = Home(fresh_home(tmp_path / "home"))
 
     def command(*words: str) -> tuple[int, str]:
         code = run_command(["topics", *words, "--home", str(home.path)])

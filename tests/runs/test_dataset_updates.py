@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,10 @@ WIDER = {"id": "int", "name": ["string", "null"], "city": ["string", "null"]}
 
 
 @pytest.fixture
-def cdap(tmp_path: Path, engine_directory: Path) -> Iterator[Cdap]:
-    home = tmp_path / "home"
-    home.mkdir()
+def cdap(
+    tmp_path: Path, fresh_home: Callable[[Path], Path], engine_directory: Path
+) -> Iterator[Cdap]:
+    home = fresh_home(tmp_path / "home")
     (home / "localcdap.toml").write_text(f'engine.directory = "{engine_directory}"\n')
     with open_in_process(Home(home)) as cdap:
         yield cdap

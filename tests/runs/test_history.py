@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,8 +21,10 @@ from tests.runs.stored_runs import DOCUMENT, write_run
 
 
 @pytest.fixture(scope="module")
-def cdap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cdap]:
-    with open_in_process(Home(tmp_path_factory.mktemp("history"))) as cdap:
+def cdap(
+    tmp_path_factory: pytest.TempPathFactory, fresh_home: Callable[[Path], Path]
+) -> Iterator[Cdap]:
+    with open_in_process(Home(fresh_home(tmp_path_factory.mktemp("history")))) as cdap:
         yield cdap
 
 

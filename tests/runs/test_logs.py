@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -19,8 +20,10 @@ from tests.runs.stored_runs import write_log, write_long_log, write_run
 
 
 @pytest.fixture(scope="module")
-def cdap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cdap]:
-    with open_in_process(Home(tmp_path_factory.mktemp("logs"))) as cdap:
+def cdap(
+    tmp_path_factory: pytest.TempPathFactory, fresh_home: Callable[[Path], Path]
+) -> Iterator[Cdap]:
+    with open_in_process(Home(fresh_home(tmp_path_factory.mktemp("logs")))) as cdap:
         yield cdap
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,8 +21,8 @@ DAY = 86_400_000
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
+def home(tmp_path: Path, fresh_home: Callable[[Path], Path]) -> Home:
+    return Home(fresh_home(tmp_path / "home"))
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -96,9 +97,11 @@ profile = "cluster"
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+def home(
+    tmp_path: Path, fresh_home: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
+) -> Home:
     monkeypatch.delenv("LOCALCDAP_ENGINE_DIRECTORY", raising=False)
-    folder = tmp_path / "home"
+    folder = fresh_home(tmp_path / "home")
     (folder / "plugins").mkdir(parents=True)
     (folder / "plugins" / "capable-1.0.0.py").write_text(PLUGINS)
     (folder / "localcdap.toml").write_text(SETTINGS)
