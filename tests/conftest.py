@@ -42,7 +42,7 @@ del os.environ["GRPC_ENABLE_FORK_SUPPORT"]
 # What a test says must not hang on the speed of the machine, or on a seed: each run tries the same examples.
 # `pytest --hypothesis-profile=search` tries others each time.
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("same", settings.get_profile("search"), derandomize=True)
+settings.register_profile("same", settings.get_profile("search"), derandomize=True, max_examples=50)
 settings.load_profile("same")
 
 # The background hosts of hundreds of instances must not stay for a minute each.

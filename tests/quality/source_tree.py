@@ -7,6 +7,8 @@ import functools
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+_DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_KEPT = (ast.Module, ast.Import, ast.ImportFrom, *_DEFINITIONS)
 
 
 def list_sources(*folders: str) -> list[Path]:
@@ -20,5 +22,14 @@ def name_of(path: Path) -> str:
 
 @functools.cache
 def read_nodes(path: Path) -> tuple[ast.AST, ...]:
-    """All nodes of a file's syntax tree; the first is the module."""
-    return tuple(ast.walk(ast.parse(path.read_bytes())))
+    """The module, the imports, the classes and the functions of a file, without what is in them: two million
+    nodes of all files would keep Python's garbage collector busy.
+    """
+    tree = ast.parse(path.read_bytes())
+    found = tuple(node for node in ast.walk(tree) if isinstance(node, _KEPT))
+    for node in found:
+        if isinstance(node, ast.Module):
+            node.body = [each for each in node.body if isinstance(each, _KEPT)]
+        elif isinstance(node, _DEFINITIONS):
+            node.body = []
+    return found

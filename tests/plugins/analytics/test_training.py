@@ -136,7 +136,7 @@ def test_mlflow_loads_a_model_with_a_spark_of_its_own(mlflow_folder, tmp_path):
 @pytest.mark.parametrize(
     "algorithm",
     [
-        "decision.tree.classifier",
+        pytest.param("decision.tree.classifier", marks=pytest.mark.slow),
         pytest.param("gradient.boosted.tree.classifier", marks=pytest.mark.slow),
         pytest.param("multilayer.perceptron.classifier", marks=pytest.mark.slow),
         pytest.param("naive.bayes", marks=pytest.mark.slow),

@@ -74,7 +74,7 @@ async def test_every_screen_can_be_heard_in_every_size(open_studio, monkeypatch,
 @pytest.mark.parametrize(
     "area",
     [
-        each if each in ("home", "runs") else pytest.param(each, marks=pytest.mark.slow)
+        each if each == "runs" else pytest.param(each, marks=pytest.mark.slow)
         for each in KEYS_OF_DIALOGS
     ],
 )
