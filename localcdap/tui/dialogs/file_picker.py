@@ -37,14 +37,14 @@ class FilePicker(PathDialog[Path]):
         found = await asyncio.to_thread(paths.list_completions, typed, self._suffixes)
         if typed:
             return found
-        recent = [each for each in self._recent if Path(each).is_file()]
+        recent = [each for each in self._recent if paths.is_file(Path(each))]
         return [PathCompletion(each, each, False) for each in recent] + found
 
     def take(self, typed: str, entry: PathCompletion | None) -> None:
         """Choose the typed path if it is a file or may be a new one; else the highlighted entry."""
         path = paths.expand_path(typed)
-        may_be_new = self._for_saving and not typed.endswith("/") and not path.is_dir()
-        if typed and (may_be_new or path.is_file()):
+        may_be_new = self._for_saving and not typed.endswith("/") and not paths.is_taken(path)
+        if typed and (may_be_new or paths.is_file(path)):
             self.dismiss(path)
         elif entry is not None and entry.is_folder:
             self.write(entry.typed)

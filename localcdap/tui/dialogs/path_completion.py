@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,3 +71,17 @@ def expand_path(typed: str) -> Path:
 def strip_last_part(typed: str) -> str:
     """Return a typed path without its last part."""
     return typed.rstrip("/").rpartition("/")[0] + "/" if "/" in typed.rstrip("/") else ""
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file, as far as the user may see that; a path of a few hundred letters is none."""
+    with contextlib.suppress(OSError):
+        return path.is_file()
+    return False
+
+
+def is_taken(path: Path) -> bool:
+    """Whether there is a file or a folder, as far as the user may see that."""
+    with contextlib.suppress(OSError):
+        return path.exists()
+    return False

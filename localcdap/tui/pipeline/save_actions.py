@@ -15,6 +15,7 @@ from localcdap.pipeline.library.application_model import Deployment, DeployReque
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.text import plural
 from localcdap.tui.dialogs.lines import LinesDialog
+from localcdap.tui.dialogs.path_completion import is_taken
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.source import DocumentSource, read_stamp
 from localcdap.tui.routes import DeployedTarget, DraftTarget, PipelineFileTarget
@@ -63,7 +64,7 @@ class SaveActions:
         path = await self._studio.pick_file("Export to a file", for_saving=True, typed=typed)
         if path is None:
             return
-        if path.exists() and not await self._studio.confirm(
+        if is_taken(path) and not await self._studio.confirm(
             f"There is a file {path.name} already.", str(path), "Replace"
         ):
             return

@@ -94,6 +94,18 @@ async def test_a_new_file_may_be_named_only_for_saving(open_studio, folder):
         assert answers == [folder / "new.json"]
 
 
+async def test_a_path_that_is_too_long_is_no_file(open_studio, folder):
+    typed = f"{folder}/{'x' * 300}"
+    async with open_studio() as driver:
+        answers = await pick(driver, typed=typed)
+        await driver.press("enter")
+        await driver.settled()
+
+        assert answers == []
+        shown = str(driver.app.screen.query_one("#files-help").render())
+        assert "There is no file at" in shown
+
+
 @pytest.mark.parametrize("keys", [["o", "enter"], ["o", "tab", "enter"], ["down", "enter"]])
 async def test_keys_that_come_at_once_take_what_was_typed(open_studio, folder, keys):
     async with open_studio() as driver:

@@ -15,6 +15,7 @@ from localcdap.schedules.model import (
     ScheduleStatus,
     ScheduleSummary,
 )
+from localcdap.tui.dialogs.path_completion import is_file
 from localcdap.tui.labels import RUN_MARKS, format_age
 from localcdap.tui.routes import (
     DeployedTarget,
@@ -161,7 +162,7 @@ def read_overview(cdap: Cdap, namespace: str, files: Sequence[str]) -> Overview:
         )
         for each in cdap.drafts.list_drafts(namespace)
     ]
-    entries += [_describe_file(Path(each)) for each in files if Path(each).is_file()]
+    entries += [_describe_file(Path(each)) for each in files if is_file(Path(each))]
     entries.sort(key=lambda entry: -entry.changed)
     return Overview(
         entries,

@@ -10,6 +10,7 @@ from textual import work
 from textual.binding import Binding, BindingType
 
 from localcdap.host.cdap import Cdap
+from localcdap.tui.dialogs.path_completion import is_file
 from localcdap.tui.routes import DocumentTarget
 from localcdap.tui.screens.prep.answers import PrepMatch
 from localcdap.tui.screens.prep.exports import build_joined_pipeline, read_prepared
@@ -80,7 +81,7 @@ class JoinKeys(RecipeScreen):
         tables = await self.call_and_wait(lambda cdap: cdap.tables.list_tables(namespace))
         found = [PrepSource(table=each.name) for each in tables]
         found += [
-            PrepSource(path=path) for path in state.list_prepared(namespace) if Path(path).is_file()
+            PrepSource(path=path) for path in state.list_prepared(namespace) if is_file(Path(path))
         ]
         choices: list[Choice[tuple[PrepSource | None]]] = [Choice("A file …", (None,))]
         for each in found:

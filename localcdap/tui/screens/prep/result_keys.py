@@ -16,6 +16,7 @@ from localcdap.atomic_files import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.tui.dialogs.lines import LinesDialog
+from localcdap.tui.dialogs.path_completion import is_taken
 from localcdap.tui.routes import (
     DeployedTarget,
     DocumentTarget,
@@ -264,7 +265,7 @@ class ResultKeys(RecipeScreen):
             pipeline = path.with_name(f"{path.name.partition('.')[0]}.json")
             test = path.with_name(f"{path.name.partition('.')[0]}.test.json")
             for each in (pipeline, test):
-                if each.exists():
+                if is_taken(each):
                     raise BadRequestError(f"{each} exists already.", "Choose another name.")
             write_file(pipeline, self._build_pipeline(cdap, request, None) + "\n")
             write_file(test, write_test(pipeline, read_records(cdap, request, _TESTED)) + "\n")

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from localcdap.home import Home
+from localcdap.tui.dialogs.path_completion import is_file, is_taken
 from localcdap.tui.screens.settings import file as toml
 from localcdap.tui.screens.settings.rows import read_text
 from localcdap.tui.studio import Choice, Studio
@@ -95,7 +96,7 @@ def _check_folder(home: Home, text: str) -> str | None:
     if not text.strip():
         return "Enter a folder."
     path = home.resolve(text.strip())
-    return f"{path} is a file. Enter its folder." if path.is_file() else None
+    return f"{path} is a file. Enter its folder." if is_file(path) else None
 
 
 def _save_location(studio: Studio, prefix: str, folder: str) -> bool:
@@ -112,7 +113,7 @@ def _save_location(studio: Studio, prefix: str, folder: str) -> bool:
         studio.show_notice("Could not change the settings.", problem, "error")
         return False
     path = home.resolve(folder)
-    if path.exists():
+    if is_taken(path):
         studio.show_notice(f"{prefix} is {path}.")
     else:
         studio.show_notice(f"{prefix} is {path}, which does not exist yet.", severity="warning")
