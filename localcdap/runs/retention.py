@@ -6,14 +6,16 @@ import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.runs.model import get_now
-from localcdap.runs.records import RunRecords
 from localcdap.store.store import Store
+
+if TYPE_CHECKING:
+    from localcdap.runs.records import RunRecords
 
 _LOG: Final = logging.getLogger(__name__)
 _DAY_MS: Final = 86_400_000

@@ -13,32 +13,30 @@ from localcdap.api.errors import StoreError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Authorizer, Permission
 from localcdap.engine.messages.spool import RunStatus
-from localcdap.messaging.topics import Topics
-from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.resolver import PipelineResolver
-from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets
 from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.access import OF_REQUEST, OF_RUN, get_run_entity
 from localcdap.runs.arguments import GIVEN, Arguments, list_arguments
 from localcdap.runs.history import PipelineRuns, RunFilter, RunHistory, RunPage
 from localcdap.runs.model import Run, RunRequest
-from localcdap.runs.records import ProcessIdentity, RunRecords
 from localcdap.runs.reports import RunReports
-from localcdap.runs.retention import RunPruner, RunRetention
-from localcdap.runs.startup.launcher import RunLauncher
-from localcdap.runs.startup.preparation import Origins, RunPreparer
-from localcdap.runs.startup.processes import RunProcess
+from localcdap.runs.retention import RunRetention
 from localcdap.runs.startup.profiles import ProfileSummary
-from localcdap.runs.startup.provisioners import Provisioners
-from localcdap.runs.startup.starter import RunStarter
-from localcdap.runs.watcher import RunWatcher, WatchedRun, create_run_resource
 from localcdap.security.access import of_namespace, open_to_all, requires, shows_visible
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.store import Store
 
 if TYPE_CHECKING:
+    from localcdap.messaging.topics import Topics
     from localcdap.metadata.accesses import AccessRecorder
+    from localcdap.namespaces.service import NamespaceService
+    from localcdap.pipeline.resolver import PipelineResolver
+    from localcdap.pipeline.validation.datasets import DatasetPlanner
+    from localcdap.runs.records import ProcessIdentity
+    from localcdap.runs.startup.preparation import Origins, RunPreparer
+    from localcdap.runs.startup.processes import RunProcess
+    from localcdap.runs.startup.provisioners import Provisioners
+    from localcdap.runs.watcher import WatchedRun
 
 _ATTEMPTS: Final = 3
 """Attempts at applying a message before it is skipped as poisonous."""
@@ -52,10 +50,10 @@ class RunService(RunReports):
     :param directory: of the sub-directories of runs.
     :param engine: directory of the local engine.
     :param parallel: the most runs that have a process; the others wait.
+    :param datasets: changes the partitions of file sets.
     :param origins: of the values of macros that arguments do not define.
     :param authorizer: decides which tables the users of runs may write.
     :param recorder: records the datasets that runs read and write.
-    :param datasets: changes the partitions of file sets.
     :param spare: a run process without an order, started ahead for the next run.
     """
 
@@ -71,13 +69,20 @@ class RunService(RunReports):
         directory: Path,
         engine: Path,
         parallel: int,
+        datasets: DatasetPlanner,
         origins: Origins = lambda _, __: {},
         spare: RunProcess | None = None,
         authorizer: Authorizer = ALLOW_ALL,
         recorder: AccessRecorder | None = None,
         retention: RunRetention = RunRetention(),  # noqa: B008 - frozen
-        datasets: DatasetPlanner = NoDatasets(),  # noqa: B008 - it has no state
     ) -> None:
+        # Clients import this class for its methods; what the host alone needs would take each command 30 ms.
+        from localcdap.runs.records import RunRecords
+        from localcdap.runs.retention import RunPruner
+        from localcdap.runs.startup.launcher import RunLauncher
+        from localcdap.runs.startup.starter import RunStarter
+        from localcdap.runs.watcher import RunWatcher, create_run_resource
+
         self._store = store
         self._datasets = datasets
         self._authorizer = authorizer
@@ -355,6 +360,8 @@ class RunService(RunReports):
         return runs
 
     def _watch_run(self, run: Run, process: ProcessIdentity) -> WatchedRun:
+        from localcdap.runs.watcher import WatchedRun
+
         watched = WatchedRun(
             self._store,
             self._records,
