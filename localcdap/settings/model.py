@@ -86,7 +86,8 @@ class Settings(msgspec.Struct, kw_only=True):
     engine_profiles: bool = True
     """Whether runs keep profiles of what they write, from a sample."""
     engine_warm_up: bool = True
-    """Whether the studio starts the local Spark server when a pipeline is valid, before it is run."""
+    """Whether the studio starts the local Spark server when a pipeline is valid, before it is run, and has it
+    compute small queries for some seconds."""
     engine_directory: str = "engine"
     """The directory of the local Spark server, relative to the instance's folder. Instances with the same
     directory share one server."""

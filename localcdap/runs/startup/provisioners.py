@@ -18,6 +18,7 @@ from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.leases import hold_lease
 from localcdap.engine.local.server import EngineServer
 from localcdap.engine.messages.orders import WorkOrder
+from localcdap.engine.warm_up import start_warm_up
 from localcdap.runs.startup.profiles import NATIVE_REQUIRES, Profiles, RemoteProfile
 
 _LOG: Final = logging.getLogger(__name__)
@@ -129,6 +130,8 @@ class Provisioners:
     def warm_up(self) -> bool:
         """Start the local Spark server in the background, unless that is switched off or it is done already.
 
+        Then it computes small queries for some seconds, so that the first run does not wait for the JVM.
+
         :returns: whether it is being started.
         """
         if self._warming is not None:
@@ -144,5 +147,8 @@ class Provisioners:
             self._engine.ensure()
         except LocalcdapError as error:  # the run that needs it reports the same
             _LOG.warning("Spark was not started ahead: %s", error)
+            return
         finally:
             self._warming = None
+        # It ends with the thread that starts it.
+        start_warm_up(self._engine.directory).wait()

@@ -13,9 +13,10 @@ from localcdap.runs.startup.provisioners import Provisioners
 
 
 class Engine:
-    """A server that starts when it is let, or fails to."""
+    """A server that starts when it is let, or fails to, and ends before it is warm."""
 
-    def __init__(self, error=None):
+    def __init__(self, directory, error=None):
+        self.directory = directory
         self.started = 0
         self.may_start = threading.Event()
         self.error = error
@@ -37,8 +38,8 @@ def finish(provisioners):
 
 
 @pytest.mark.parametrize("error", [None, EngineError("There is no Java.")])
-def test_spark_is_started_once_in_the_background(error):
-    engine = Engine(error)
+def test_spark_is_started_once_in_the_background(error, tmp_path):
+    engine = Engine(tmp_path, error)
     provisioners = Provisioners(Profiles({}, "native"), engine, {}, warms_up=True)
     assert provisioners.warm_up()
     assert provisioners.warm_up()  # it is being started
@@ -50,8 +51,8 @@ def test_spark_is_started_once_in_the_background(error):
     finish(provisioners)
 
 
-def test_the_setting_switches_that_off():
-    engine = Engine()
+def test_the_setting_switches_that_off(tmp_path):
+    engine = Engine(tmp_path)
     engine.may_start.set()
     assert not Provisioners(Profiles({}, "native"), engine, {}).warm_up()
     assert engine.started == 0
