@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import zipfile
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from localcdap.api import StageError
 
@@ -12,10 +12,24 @@ _MAX_BYTES: Final = 2 * 2**30
 """The largest size of a decompressed workbook, so that a small file cannot fill the memory."""
 
 
-def read_sheet_cells(file: str, sheet: str | int) -> tuple[str, list[list[Any]]]:
-    """Return a sheet's name and its rows of cells, from the first row on; empty cells are "".
+class Sheet(NamedTuple):
+    """A sheet of a workbook."""
 
-    A formula has its last computed value.
+    name: str
+    rows: list[list[Any]]
+    """The cells from the first row on; empty ones are "". A formula has its last computed value."""
+    merged: frozenset[int]
+    """The numbers of the rows, from 0, with a cell that takes several columns."""
+
+
+def read_sheet_cells(file: str, sheet: str | int) -> tuple[str, list[list[Any]]]:
+    """Return the name and the rows of a sheet, see :func:`read_sheet`."""
+    found = read_sheet(file, sheet)
+    return found.name, found.rows
+
+
+def read_sheet(file: str, sheet: str | int) -> Sheet:
+    """Return a sheet with its cells.
 
     :param sheet: the sheet's name, in any case, or its number from 0.
     :raises StageError: when the file cannot be read, or does not contain the sheet.
@@ -26,7 +40,10 @@ def read_sheet_cells(file: str, sheet: str | int) -> tuple[str, list[list[Any]]]
         _check_size(file)
         with CalamineWorkbook.from_path(file) as workbook:
             name = _find_sheet_name(file, workbook.sheet_names, sheet)
-            return name, workbook.get_sheet_by_name(name).to_python(skip_empty_area=False)
+            found = workbook.get_sheet_by_name(name)
+            ranges = found.merged_cell_ranges or ()
+            merged = frozenset(first[0] for first, last in ranges if last[1] > first[1])
+            return Sheet(name, found.to_python(skip_empty_area=False), merged)
     except (OSError, CalamineError) as error:
         raise StageError(
             f"'{file}' cannot be read as a workbook: {error}.",

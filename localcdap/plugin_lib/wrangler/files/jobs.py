@@ -218,6 +218,10 @@ class FileJob:
             stream.seek(0)
             schema = inference.find_schema()
             if schema is None:
+                if not self.progress.rows_in:
+                    raise BadRequestError(
+                        "The input is empty: it has neither rows nor names of columns."
+                    )
                 raise BadRequestError(
                     "The result has no columns.",
                     "Look at the recipe, and at how the input is read.",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import bisect
 import codecs
+import contextlib
 import csv
 import datetime
 import io
 import itertools
+import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -28,7 +30,7 @@ from localcdap.plugin_lib.files.schemas import (
     read_orc_schema,
     read_parquet_schema,
 )
-from localcdap.plugin_lib.files.workbooks import format_cell, read_sheet_cells
+from localcdap.plugin_lib.files.workbooks import format_cell, read_sheet
 from localcdap.plugin_lib.wrangler.files.formats import (
     BLOB,
     BODY,
@@ -221,13 +223,13 @@ class RowReader:
         whole = next(self._read_whole(DOCUMENT))
         assert isinstance(whole, dict)
         try:
-            document = decode_json(whole[BODY])
-        except msgspec.DecodeError as error:
+            documents = _decode_documents(whole[BODY])
+        except (msgspec.DecodeError, RecursionError) as error:
             raise StageError(
-                f"'{self._given.path}' is neither lines of JSON objects nor one JSON document: {error}.",
+                f"'{self._given.path}' holds neither lines of JSON objects nor JSON documents: {error}.",
                 "Correct the file, or choose another format.",
             ) from None
-        for number, each in enumerate(document if isinstance(document, list) else [document], 1):
+        for number, each in enumerate(documents, 1):
             if isinstance(each, dict):
                 yield each
             else:
@@ -274,12 +276,12 @@ class RowReader:
             yield from pa.Table.from_batches([batch]).cast(codec.arrow).to_batches(_BATCH)
 
     def _open_sheet(self) -> Iterator[Item]:
-        _, cells = read_sheet_cells(self._given.path, self._given.sheet or 0)
+        _, cells, merged = read_sheet(self._given.path, self._given.sheet or 0)
         count = self._given.skip_lines
         if count is None:
             texts = [[format_cell(cell) for cell in row] for row in cells[:_LOOKED_AT]]
             may = self._given.header is not False
-            count = count_title_rows(texts, may_have_names=may, is_padded=True)
+            count = count_title_rows(texts, may_have_names=may, is_padded=True, merged=merged)
         self.format = msgspec.structs.replace(self.format, skip_lines=count)
         rows = [row for row in cells[count:] if any(cell != "" for cell in row)]
         width = max(map(len, rows), default=0)
@@ -336,7 +338,7 @@ class _DelimitedRecords:
             yield line
 
     def _read_again(self, reason: str) -> list[str] | UnreadableRow:
-        """Return a record with blanks after a quote, which Python does not read, or why it cannot be read."""
+        """Return a record that Python's reader refuses, such as one with blanks after a quote, or why."""
         first = self.line - len(self._lines) + 1
         if reason == "unexpected end of data":
             return UnreadableRow(self._describe_open_quote(first), self.text)
@@ -344,16 +346,27 @@ class _DelimitedRecords:
             line, value = self._find_open_quote()
             reason = f"has more than {_LARGEST_VALUE:,} characters; is a quote not closed?"
             return UnreadableRow(f"Line {first + line}: value {value} {reason}", self.text)
-        try:
-            found = self._format.parse_texts("".join(self._lines))
-        except commons_csv.CsvError:
-            found = []
-        if len(found) == 1:
-            return found[0]
+        for text in self._list_readings():
+            with contextlib.suppress(commons_csv.CsvError):
+                found = self._format.parse_texts(text)
+                if len(found) == 1:
+                    return found[0]
+        if "expected after" in reason:
+            reason = f"text follows the closing quote of value {self._find_open_quote()[1]}"
         if self.line > first:
             message = f"Lines {first} to {self.line}: {reason}; is a quote not closed?"
             return UnreadableRow(message, self.text)
-        return UnreadableRow(f"Line {first}: {reason}.", self.text)
+        return UnreadableRow(
+            f"Line {first}: {reason}. A quote within quotes is written twice.", self.text
+        )
+
+    def _list_readings(self) -> list[str]:
+        """Return how the lines of a record may be meant: as they are, or with quotes escaped by a backslash, as
+        MySQL writes them, where a line is a whole record.
+        """
+        text = "".join(self._lines)
+        escaped = len(self._lines) == 1 and '\\"' in text
+        return [text, text.replace('\\"', '""')] if escaped else [text]
 
     def _describe_open_quote(self, first: int) -> str:
         """Say where the quote opens that the text does not close, and how much that takes along."""
@@ -425,6 +438,38 @@ def _parse_json(text: str) -> Any:
         return decode_json(text)
     except (msgspec.DecodeError, RecursionError):
         return None
+
+
+def _decode_documents(text: str) -> list[Any]:
+    """Return the elements of a JSON array, or the JSON documents that follow each other.
+
+    :raises msgspec.DecodeError: when the text is something else.
+    """
+    try:
+        document = decode_json(text)
+    except msgspec.DecodeError as error:
+        found = _split_documents(text)
+        if len(found) < 2:
+            raise error from None
+        return [decode_json(each) for each in found]
+    return document if isinstance(document, list) else [document]
+
+
+def _split_documents(text: str) -> list[str]:
+    """Return the texts of JSON documents with blanks or commas between them; none for another text."""
+    decoder = json.JSONDecoder()
+    found, start = [], 0
+    while start < len(text):
+        if text[start] in " \t\r\n,":
+            start += 1
+            continue
+        try:
+            end = decoder.raw_decode(text, start)[1]
+        except json.JSONDecodeError:
+            return []
+        found.append(text[start:end])
+        start = end
+    return found
 
 
 def _make_text_schema(names: Sequence[str]) -> Schema:
