@@ -361,8 +361,8 @@ class _DelimitedRecords:
         )
 
     def _list_readings(self) -> list[str]:
-        """Return how the lines of a record may be meant: as they are, or with quotes escaped by a backslash, as
-        MySQL writes them, where a line is a whole record.
+        """Return how the lines of a record may be meant: as they are, or, where a line is a whole record, with
+        quotes that a backslash escapes, as MySQL writes them.
         """
         text = "".join(self._lines)
         escaped = len(self._lines) == 1 and '\\"' in text

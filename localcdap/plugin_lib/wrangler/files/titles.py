@@ -19,8 +19,8 @@ def count_title_rows(
 ) -> int:
     """Return how many rows stand above a table: blank ones, and those with at most half of its columns.
 
-    A row with a single value, and blank ones up to the width of the table, is a title only if names follow, or
-    the value takes several columns. Columns at the end that are blank in all rows do not count.
+    A row with a single value, and blank ones up to the width of the table, is a title only if names follow,
+    or the value takes several columns. Columns at the end that are blank in all rows do not count.
 
     :param rows: the first ones, also blank ones.
     :param may_have_names: whether the first row of the table may have names.
