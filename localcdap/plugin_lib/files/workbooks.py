@@ -20,6 +20,8 @@ class Sheet(NamedTuple):
     """The cells from the first row on; empty ones are "". A formula has its last computed value."""
     merged: frozenset[int]
     """The numbers of the rows, from 0, with a cell that takes several columns."""
+    number: int
+    """The number of the sheet in the workbook, from 0."""
 
 
 def read_sheet_cells(file: str, sheet: str | int) -> tuple[str, list[list[Any]]]:
@@ -43,7 +45,8 @@ def read_sheet(file: str, sheet: str | int) -> Sheet:
             found = workbook.get_sheet_by_name(name)
             ranges = found.merged_cell_ranges or ()
             merged = frozenset(first[0] for first, last in ranges if last[1] > first[1])
-            return Sheet(name, found.to_python(skip_empty_area=False), merged)
+            rows = found.to_python(skip_empty_area=False)
+            return Sheet(name, rows, merged, workbook.sheet_names.index(name))
     except (OSError, CalamineError) as error:
         raise StageError(
             f"'{file}' cannot be read as a workbook: {error}.",

@@ -140,7 +140,7 @@ class FileJob:
             raise BadRequestError(
                 "; ".join(each.text for each in found.errors), "Correct the recipe."
             )
-        self.progress.warnings = [each.text for each in found.problems]
+        self.progress.warnings = [*self._reader.warnings, *(each.text for each in found.problems)]
         self._errors = ErrorFile(task.errors)
         self._found: list[tuple[RowProblem, Any]] = []
         """Problems that are not reported yet."""

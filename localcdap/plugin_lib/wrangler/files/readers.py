@@ -9,7 +9,6 @@ import csv
 import datetime
 import io
 import itertools
-import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,7 @@ from localcdap.api import Schema, StageError
 from localcdap.api.arrow import RecordCodec
 from localcdap.decoders import decode_json
 from localcdap.java import commons_csv
+from localcdap.plugin_lib.files.formulas import count_formulas_without_result
 from localcdap.plugin_lib.files.readers.avro import AvroFile, read_avro
 from localcdap.plugin_lib.files.readers.line_format import open_input
 from localcdap.plugin_lib.files.readers.lines import COMPRESSED
@@ -31,6 +31,7 @@ from localcdap.plugin_lib.files.schemas import (
     read_parquet_schema,
 )
 from localcdap.plugin_lib.files.workbooks import format_cell, read_sheet
+from localcdap.plugin_lib.wrangler.files.documents import decode_documents
 from localcdap.plugin_lib.wrangler.files.formats import (
     BLOB,
     BODY,
@@ -84,6 +85,8 @@ class RowReader:
         self._size = os.stat(given.path).st_size  # noqa: PTH116
         self.schema: Schema | None = None
         """The columns as far as the file says them before its rows; None when only the rows say them."""
+        self.warnings: list[str] = []
+        """What the file does not tell, though it seems to."""
         self._items = self._open()
 
     def __iter__(self) -> Iterator[Item]:
@@ -223,7 +226,7 @@ class RowReader:
         whole = next(self._read_whole(DOCUMENT))
         assert isinstance(whole, dict)
         try:
-            documents = _decode_documents(whole[BODY])
+            documents = decode_documents(whole[BODY])
         except (msgspec.DecodeError, RecursionError) as error:
             raise StageError(
                 f"'{self._given.path}' holds neither lines of JSON objects nor JSON documents: {error}.",
@@ -276,7 +279,13 @@ class RowReader:
             yield from pa.Table.from_batches([batch]).cast(codec.arrow).to_batches(_BATCH)
 
     def _open_sheet(self) -> Iterator[Item]:
-        _, cells, merged = read_sheet(self._given.path, self._given.sheet or 0)
+        name, cells, merged, number = read_sheet(self._given.path, self._given.sheet or 0)
+        unknown = count_formulas_without_result(self._given.path, number)
+        if unknown:
+            self.warnings.append(
+                f"The sheet '{name}' has {plural(unknown, 'formula')} without a stored result: their cells "
+                "are empty. Save it in a program that calculates."
+            )
         count = self._given.skip_lines
         if count is None:
             texts = [[format_cell(cell) for cell in row] for row in cells[:_LOOKED_AT]]
@@ -292,9 +301,18 @@ class RowReader:
         return self._read_cells(names, rows)
 
     def _read_cells(self, names: list[str], rows: Sequence[Sequence[Any]]) -> Iterator[Item]:
+        timed = {
+            name
+            for row in rows
+            for name, cell in zip(names, row, strict=False)
+            if isinstance(cell, datetime.datetime)
+        }
         for number, row in enumerate(rows, 1):
             self._share = number / len(rows)
-            yield {name: _convert_cell(cell) for name, cell in zip(names, row, strict=False)}
+            yield {
+                name: _convert_cell(cell, has_time=name in timed)
+                for name, cell in zip(names, row, strict=False)
+            }
 
 
 class _DelimitedRecords:
@@ -361,8 +379,8 @@ class _DelimitedRecords:
         )
 
     def _list_readings(self) -> list[str]:
-        """Return how the lines of a record may be meant: as they are, or, where a line is a whole record, with
-        quotes that a backslash escapes, as MySQL writes them.
+        """Return how a record may be meant: as it is, or, in a single line, with quotes that a backslash
+        escapes, as MySQL writes them.
         """
         text = "".join(self._lines)
         escaped = len(self._lines) == 1 and '\\"' in text
@@ -440,38 +458,6 @@ def _parse_json(text: str) -> Any:
         return None
 
 
-def _decode_documents(text: str) -> list[Any]:
-    """Return the elements of a JSON array, or the JSON documents that follow each other.
-
-    :raises msgspec.DecodeError: when the text is something else.
-    """
-    try:
-        document = decode_json(text)
-    except msgspec.DecodeError as error:
-        found = _split_documents(text)
-        if len(found) < 2:
-            raise error from None
-        return [decode_json(each) for each in found]
-    return document if isinstance(document, list) else [document]
-
-
-def _split_documents(text: str) -> list[str]:
-    """Return the texts of JSON documents with blanks or commas between them; none for another text."""
-    decoder = json.JSONDecoder()
-    found, start = [], 0
-    while start < len(text):
-        if text[start] in " \t\r\n,":
-            start += 1
-            continue
-        try:
-            end = decoder.raw_decode(text, start)[1]
-        except json.JSONDecodeError:
-            return []
-        found.append(text[start:end])
-        start = end
-    return found
-
-
 def _make_text_schema(names: Sequence[str]) -> Schema:
     return Schema.record("row", [(name, Schema.STRING.as_nullable) for name in names])
 
@@ -481,10 +467,16 @@ def _decode(codec: RecordCodec, batches: Iterator[pa.RecordBatch]) -> Iterator[I
         yield from codec.decode(batch)
 
 
-def _convert_cell(cell: Any) -> Any:
-    """Return the value of a cell: null for an empty one, whole numbers without a fraction."""
+def _convert_cell(cell: Any, *, has_time: bool) -> Any:
+    """Return the value of a cell: null for an empty one, whole numbers without a fraction.
+
+    :param has_time: whether a date is a time at midnight, which a sheet does not tell apart; it is one if its
+        column has other times.
+    """
     if cell == "":
         return None
+    if has_time and isinstance(cell, datetime.date) and not isinstance(cell, datetime.datetime):
+        return datetime.datetime.combine(cell, datetime.time())
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
         return int(cell)
     return str(cell) if isinstance(cell, datetime.timedelta) else cell
