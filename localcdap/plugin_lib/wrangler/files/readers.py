@@ -18,7 +18,6 @@ import msgspec
 
 from localcdap.api import Schema, StageError
 from localcdap.api.arrow import RecordCodec
-from localcdap.decoders import decode_json
 from localcdap.java import commons_csv
 from localcdap.plugin_lib.files.formulas import count_formulas_without_result
 from localcdap.plugin_lib.files.readers.avro import AvroFile, read_avro
@@ -31,7 +30,7 @@ from localcdap.plugin_lib.files.schemas import (
     read_parquet_schema,
 )
 from localcdap.plugin_lib.files.workbooks import format_cell, read_sheet
-from localcdap.plugin_lib.wrangler.files.documents import decode_documents
+from localcdap.plugin_lib.wrangler.files.documents import decode_document, decode_documents
 from localcdap.plugin_lib.wrangler.files.formats import (
     BLOB,
     BODY,
@@ -279,7 +278,7 @@ class RowReader:
             yield from pa.Table.from_batches([batch]).cast(codec.arrow).to_batches(_BATCH)
 
     def _open_sheet(self) -> Iterator[Item]:
-        name, cells, merged, number = read_sheet(self._given.path, self._given.sheet or 0)
+        name, cells, merged, number = read_sheet(self._given.path, self._given.sheet)
         unknown = count_formulas_without_result(self._given.path, number)
         if unknown:
             self.warnings.append(
@@ -298,6 +297,8 @@ class RowReader:
         if self.format.header and rows:
             titles = [format_cell(cell) for cell in rows.pop(0)]
             names = make_safe_names([*titles, *[""] * (width - len(titles))])
+            if not rows:
+                self.schema = _make_text_schema(names)
         return self._read_cells(names, rows)
 
     def _read_cells(self, names: list[str], rows: Sequence[Sequence[Any]]) -> Iterator[Item]:
@@ -453,7 +454,7 @@ def _to_row(line: str | UnreadableRow, number: int) -> Item:
 
 def _parse_json(text: str) -> Any:
     try:
-        return decode_json(text)
+        return decode_document(text)
     except (msgspec.DecodeError, RecursionError):
         return None
 
@@ -479,4 +480,4 @@ def _convert_cell(cell: Any, *, has_time: bool) -> Any:
         return datetime.datetime.combine(cell, datetime.time())
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
         return int(cell)
-    return str(cell) if isinstance(cell, datetime.timedelta) else cell
+    return format_cell(cell) if isinstance(cell, datetime.timedelta) else cell

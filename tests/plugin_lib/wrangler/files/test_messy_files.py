@@ -191,6 +191,13 @@ def read(path: Path) -> Sequence[dict[str, Any]]:
     return rows
 
 
+def column_names(path: Path) -> list[str]:
+    import pyarrow.parquet as pq
+
+    names: list[str] = pq.read_schema(path.with_suffix(".parquet")).names
+    return names
+
+
 @pytest.mark.parametrize(
     ("name", "content", "recipe", "expected"), FILES, ids=[each[0] for each in FILES]
 )
@@ -229,6 +236,34 @@ def test_a_sheet_with_a_merged_title_and_formulas_is_cleaned(tmp_path: Path) -> 
     ]
     (warning,) = progress.warnings
     assert warning.startswith("The sheet 'Data' has 2 formulas without a stored result")
+
+
+def test_the_first_visible_sheet_is_read(tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active.append(["secret"])
+    book.active.sheet_state = "hidden"
+    sheet = book.create_sheet("Shown")
+    sheet.append(["id", "name"])
+    path = tmp_path / "book.xlsx"
+    book.save(path)
+    assert apply(path, "").rows_out == 0
+    assert column_names(path) == ["id", "name"]
+    sheet.append([1, "x"])
+    book.save(path)
+    apply(path, "")
+    assert read(path) == [{"id": 1, "name": "x"}]
+
+
+def test_json_may_have_doubles_that_are_no_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": NaN, "b": -Infinity}\n{"a": 1.5, "b": null}\n')
+    apply(path, "")
+    assert str(read(path)) == "[{'a': nan, 'b': -inf}, {'a': 1.5, 'b': None}]"
+    path.write_text('[{"a": NaN}, {"a": 1e400}]')
+    with pytest.raises(Exception, match="neither lines of JSON objects nor JSON documents"):
+        apply(path, "")
 
 
 def test_an_empty_file_is_named_as_such(tmp_path: Path) -> None:
