@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import zipfile
-from typing import Final
+from collections.abc import Iterator
+from typing import IO, Final
 
+_CHUNK: Final = 2**20
 _SHEET: Final = re.compile(rb"<(?:\w+:)?sheet\s[^>]*>")
 _SHEET_ID: Final = re.compile(rb'\sr:id="([^"]*)"')
 _RELATION: Final = re.compile(rb"<Relationship\s[^>]*>")
@@ -28,7 +30,20 @@ def count_formulas_without_result(file: str, sheet: int) -> int:
         part = _find_part(archive, sheet)
         if part is None:
             return 0
-        return sum(1 for _ in _WITHOUT_RESULT.finditer(archive.read(part)))
+        with archive.open(part) as stream:
+            return sum(len(_WITHOUT_RESULT.findall(cells)) for cells in _read_cells(stream))
+
+
+def _read_cells(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the text of a sheet in pieces that end where a cell begins."""
+    rest = b""
+    while chunk := stream.read(_CHUNK):
+        rest += chunk
+        begin = rest.rfind(b"<c ")
+        if begin > 0:
+            yield rest[:begin]
+            rest = rest[begin:]
+    yield rest
 
 
 def _find_part(archive: zipfile.ZipFile, sheet: int) -> str | None:

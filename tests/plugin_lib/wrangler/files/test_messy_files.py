@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from localcdap.plugin_lib.files import formulas
 from localcdap.plugin_lib.wrangler.files.formats import FileInput, detect_format
 from localcdap.plugin_lib.wrangler.files.jobs import FileJob, FileProgress, FileTask
 from localcdap.plugin_lib.wrangler.files.readers import RowReader
@@ -236,6 +237,20 @@ def test_a_sheet_with_a_merged_title_and_formulas_is_cleaned(tmp_path: Path) -> 
     ]
     (warning,) = progress.warnings
     assert warning.startswith("The sheet 'Data' has 2 formulas without a stored result")
+
+
+def test_formulas_without_result_are_counted_wherever_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from openpyxl import Workbook
+
+    monkeypatch.setattr(formulas, "_CHUNK", 7)
+    book = Workbook()
+    for number in range(1, 30):
+        book.active.append([number, f"=A{number}*2" if number % 3 else "text"])
+    book.save(tmp_path / "book.xlsx")
+    assert formulas.count_formulas_without_result(str(tmp_path / "book.xlsx"), 0) == 20
+    assert formulas.count_formulas_without_result(str(tmp_path / "book.xlsx"), 1) == 0
 
 
 def test_the_first_visible_sheet_is_read(tmp_path: Path) -> None:
