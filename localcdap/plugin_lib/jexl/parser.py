@@ -238,4 +238,6 @@ def _describe_unexpected(error: Any) -> Problem:
     hint = "An operator is missing before it, or it is not closed before."
     if str(token) == ":":
         hint = "Write the names of columns without a colon here; '? :' begins with its '?'."
+    elif str(token) == "=":
+        hint = "Compare values with '==' or '!='."
     return Problem(f"'{token}' is not expected here", token.line, token.column, hint)

@@ -18,6 +18,7 @@ from localcdap.api.app import (
 
 from .configuration import CONFIGURATION, ConfigStore
 from .connection_routes import ConnectionRoutes
+from .directives import describe_directives
 from .moved_routes import MovedRoutes
 from .recipes import (
     RECIPES,
@@ -120,7 +121,7 @@ class DataPrepService(MovedRoutes, Version1Routes, ConnectionRoutes):
     def list_directives(self, context: NamespaceSummary) -> ServiceResponse:
         """List the directives that the recipes of a namespace can use."""
         plugin = self.context.plugin(context.name, "transform", "Wrangler")
-        return respond(plugin.call_method("directives"))
+        return respond(describe_directives(plugin.call_method("directives")))
 
     @post(_RECIPES, operation="Creating recipe")
     def create_recipe(self, context: NamespaceSummary, body: RecipeRequest) -> Recipe:

@@ -204,6 +204,26 @@ def test_user_defined_directives_need_no_pragma(client: DataPrepClient) -> None:
     scopes = {each["directive"]: each["scope"] for each in listed["values"]}
     assert (scopes["text-reverse"], scopes["drop"]) == ("USER", "SYSTEM")
     assert listed["count"] == len(scopes)
+    usages = {each["directive"]: each["arguments"] for each in listed["values"]}
+    assert {name: each["directive"] for name, each in usages.items()} == {n: n for n in usages}
+    wanted = {
+        "text-reverse": [(0, False, "column", "COLUMN_NAME")],
+        "parse-as-csv": [
+            (0, False, "col", "COLUMN_NAME"),
+            (1, True, "delimiter", "TEXT"),
+            (2, True, "header", "BOOLEAN"),
+        ],
+        "filter-row": [(0, False, "condition", "EXPRESSION"), (1, True, "type", "BOOLEAN")],
+        "quantize": [
+            (0, False, "source", "COLUMN_NAME"),
+            (1, False, "destination", "COLUMN_NAME"),
+            (2, False, "ranges", "RANGES"),
+        ],
+    }
+    keys = ("ordinal", "optional", "name", "type")
+    for name, tokens in wanted.items():
+        assert [tuple(token[key] for key in keys) for token in usages[name]["tokens"]] == tokens
+    assert usages["set-type"]["tokens"][-1]["label"] == "prop:{precision=<precision>}"
     elsewhere = DataPrepClient(client.instance, "default")
     names = {each["directive"] for each in elsewhere.call("GET", "directives").body["values"]}
     assert "text-reverse" not in names

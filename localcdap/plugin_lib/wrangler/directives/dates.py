@@ -76,7 +76,9 @@ class FormatDate(_FormatDirective):
             return datetime.datetime.combine(value, datetime.time(), datetime.UTC)
         if is_timestamp(value):
             return value
-        raise make_type_error(self.column, value, "make it a date with parse-as-simple-date")
+        is_datetime = isinstance(value, datetime.datetime)
+        hint = "use format-datetime" if is_datetime else "make it a date with parse-as-simple-date"
+        raise make_type_error(self.column, value, hint)
 
 
 @plugin(

@@ -38,10 +38,11 @@ _SUFFIXES: Final = {
     ".orc": "orc",
     ".avro": "avro",
     **dict.fromkeys([".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"], "excel"),
-    **dict.fromkeys([".txt", ".log", ".xml", ".hl7"], TEXT),
+    **dict.fromkeys([".log", ".xml", ".hl7"], TEXT),
 }
 _MAGIC: Final = {b"PAR1": "parquet", b"Obj\x01": "avro", b"ORC": "orc", b"PK\x03\x04": "excel"}
 _DELIMITERS: Final = ",;\t|"
+_YEAR: Final = re.compile(r"\s*(?:1[5-9]|20|21)\d\d\s*$")
 _HEAD: Final = 256 * 1024
 """Bytes at the beginning of a file that detection looks at."""
 _RECORDS: Final = 100
@@ -127,9 +128,9 @@ def detect_format(given: FileInput, first: tuple[str, bool] | None = None) -> Fi
             f"Choose one of: {', '.join(INPUT_FORMATS)}.",
         )
     head = _read_head(given.path)
-    format = given.format or _guess_format(given.path, head)
     encoding = _find_encoding(given.encoding, head)
     text = head.decode(encoding, "replace")
+    format = given.format or _guess_format(given.path, head, text)
     delimiter = given.delimiter or ("\t" if format == "tsv" else None)
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise BadRequestError(
@@ -166,7 +167,8 @@ def describe_format(format: FileFormat) -> str:
         return name + skipped
     where = f"line {count + 1}" if count else "the first line"
     names = f"names in {where}" if format.header else "no line of names"
-    delimiter = "" if name == "tsv" else f" with '{format.delimiter}'"
+    shown = "tabs" if format.delimiter == "\t" else f"'{format.delimiter}'"
+    delimiter = "" if name == "tsv" else f" with {shown}"
     return f"{name}{delimiter}{skipped}, {names}"
 
 
@@ -182,7 +184,7 @@ def _read_head(path: str) -> bytes:
         raise BadRequestError(f"The file '{path}' cannot be read: {error}.") from None
 
 
-def _guess_format(path: str, head: bytes) -> str:
+def _guess_format(path: str, head: bytes, text: str) -> str:
     """Return the format by the name of a file, or by how it begins."""
     name = Path(path).name.lower()
     plain = name.removesuffix(Path(name).suffix) if name.endswith(COMPRESSED) else name
@@ -194,7 +196,25 @@ def _guess_format(path: str, head: bytes) -> str:
             return format
     if head.lstrip()[:1] in (b"{", b"["):
         return "json"
-    return "csv" if _detect_delimiter(head.decode("utf-8", "replace")) else TEXT
+    return "csv" if _is_table(text, name.endswith(".txt")) else TEXT
+
+
+def _is_table(text: str, may_be_prose: bool) -> bool:
+    """Return whether a text has delimiters.
+
+    :param may_be_prose: whether only a text is one whose records all have equally many values, and, if commas
+        separate them, at least three without blanks in front.
+    """
+    delimiter = _detect_delimiter(text)
+    if delimiter is None or not may_be_prose:
+        return delimiter is not None
+    records = _split_records(text, delimiter)
+    if len({len(record) for record in records}) > 1 or len(records) < 2:
+        return False
+    values = [value for record in records for value in record]
+    return delimiter != "," or (
+        len(records[0]) > 2 and not any(value.startswith(" ") for value in values)
+    )
 
 
 def _find_body_format(format: str, directive: str, head: bytes) -> str:
@@ -282,8 +302,18 @@ def _split_records(text: str, delimiter: str) -> list[list[str]]:
 
 
 def _has_header(format: str, records: list[list[str]]) -> bool:
-    """Return whether the first record has names: texts without numbers, and not all of them blank."""
+    """Return whether the first record has names: texts, not all of them blank, and no numbers.
+
+    Different years are names, too, beside a text and above anything else than years.
+    """
     if format not in ("csv", "tsv") or not records:
         return True
-    first = records[0]
-    return any(map(str.strip, first)) and not any(NUMBER.fullmatch(each) for each in first)
+    first, *others = records
+    if not any(map(str.strip, first)):
+        return False
+    numbers = [index for index, each in enumerate(first) if NUMBER.fullmatch(each)]
+    years = {first[index] for index in numbers}
+    if len(years) < len(numbers) or len(numbers) == len(first) or not all(map(_YEAR.match, years)):
+        return not numbers
+    below = [[row[index] for row in others if index < len(row)] for index in numbers]
+    return not any(all(map(_YEAR.match, column)) for column in below)

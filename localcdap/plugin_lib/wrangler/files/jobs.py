@@ -140,7 +140,7 @@ class FileJob:
             raise BadRequestError(
                 "; ".join(each.text for each in found.errors), "Correct the recipe."
             )
-        self.progress.warnings = [each.text for each in found.problems]
+        self.progress.warnings = [*self._reader.warnings, *(each.text for each in found.problems)]
         self._errors = ErrorFile(task.errors)
         self._found: list[tuple[RowProblem, Any]] = []
         """Problems that are not reported yet."""
@@ -218,6 +218,10 @@ class FileJob:
             stream.seek(0)
             schema = inference.find_schema()
             if schema is None:
+                if not self.progress.rows_in:
+                    raise BadRequestError(
+                        "The input is empty: it has neither rows nor names of columns."
+                    )
                 raise BadRequestError(
                     "The result has no columns.",
                     "Look at the recipe, and at how the input is read.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import codecs
+import contextlib
 import csv
 import datetime
 import io
@@ -17,8 +18,8 @@ import msgspec
 
 from localcdap.api import Schema, StageError
 from localcdap.api.arrow import RecordCodec
-from localcdap.decoders import decode_json
 from localcdap.java import commons_csv
+from localcdap.plugin_lib.files.formulas import count_formulas_without_result
 from localcdap.plugin_lib.files.readers.avro import AvroFile, read_avro
 from localcdap.plugin_lib.files.readers.line_format import open_input
 from localcdap.plugin_lib.files.readers.lines import COMPRESSED
@@ -28,7 +29,8 @@ from localcdap.plugin_lib.files.schemas import (
     read_orc_schema,
     read_parquet_schema,
 )
-from localcdap.plugin_lib.files.workbooks import format_cell, read_sheet_cells
+from localcdap.plugin_lib.files.workbooks import format_cell, read_sheet
+from localcdap.plugin_lib.wrangler.files.documents import decode_document, decode_documents
 from localcdap.plugin_lib.wrangler.files.formats import (
     BLOB,
     BODY,
@@ -82,6 +84,8 @@ class RowReader:
         self._size = os.stat(given.path).st_size  # noqa: PTH116
         self.schema: Schema | None = None
         """The columns as far as the file says them before its rows; None when only the rows say them."""
+        self.warnings: list[str] = []
+        """What the file does not tell, though it seems to."""
         self._items = self._open()
 
     def __iter__(self) -> Iterator[Item]:
@@ -221,13 +225,13 @@ class RowReader:
         whole = next(self._read_whole(DOCUMENT))
         assert isinstance(whole, dict)
         try:
-            document = decode_json(whole[BODY])
-        except msgspec.DecodeError as error:
+            documents = decode_documents(whole[BODY])
+        except (msgspec.DecodeError, RecursionError) as error:
             raise StageError(
-                f"'{self._given.path}' is neither lines of JSON objects nor one JSON document: {error}.",
+                f"'{self._given.path}' holds neither lines of JSON objects nor JSON documents: {error}.",
                 "Correct the file, or choose another format.",
             ) from None
-        for number, each in enumerate(document if isinstance(document, list) else [document], 1):
+        for number, each in enumerate(documents, 1):
             if isinstance(each, dict):
                 yield each
             else:
@@ -274,12 +278,18 @@ class RowReader:
             yield from pa.Table.from_batches([batch]).cast(codec.arrow).to_batches(_BATCH)
 
     def _open_sheet(self) -> Iterator[Item]:
-        _, cells = read_sheet_cells(self._given.path, self._given.sheet or 0)
+        name, cells, merged, number = read_sheet(self._given.path, self._given.sheet)
+        unknown = count_formulas_without_result(self._given.path, number)
+        if unknown:
+            self.warnings.append(
+                f"The sheet '{name}' has {plural(unknown, 'formula')} without a stored result: their cells "
+                "are empty. Save it in a program that calculates."
+            )
         count = self._given.skip_lines
         if count is None:
             texts = [[format_cell(cell) for cell in row] for row in cells[:_LOOKED_AT]]
             may = self._given.header is not False
-            count = count_title_rows(texts, may_have_names=may, is_padded=True)
+            count = count_title_rows(texts, may_have_names=may, is_padded=True, merged=merged)
         self.format = msgspec.structs.replace(self.format, skip_lines=count)
         rows = [row for row in cells[count:] if any(cell != "" for cell in row)]
         width = max(map(len, rows), default=0)
@@ -287,12 +297,23 @@ class RowReader:
         if self.format.header and rows:
             titles = [format_cell(cell) for cell in rows.pop(0)]
             names = make_safe_names([*titles, *[""] * (width - len(titles))])
+            if not rows:
+                self.schema = _make_text_schema(names)
         return self._read_cells(names, rows)
 
     def _read_cells(self, names: list[str], rows: Sequence[Sequence[Any]]) -> Iterator[Item]:
+        timed = {
+            name
+            for row in rows
+            for name, cell in zip(names, row, strict=False)
+            if isinstance(cell, datetime.datetime)
+        }
         for number, row in enumerate(rows, 1):
             self._share = number / len(rows)
-            yield {name: _convert_cell(cell) for name, cell in zip(names, row, strict=False)}
+            yield {
+                name: _convert_cell(cell, has_time=name in timed)
+                for name, cell in zip(names, row, strict=False)
+            }
 
 
 class _DelimitedRecords:
@@ -336,7 +357,7 @@ class _DelimitedRecords:
             yield line
 
     def _read_again(self, reason: str) -> list[str] | UnreadableRow:
-        """Return a record with blanks after a quote, which Python does not read, or why it cannot be read."""
+        """Return a record that Python's reader refuses, such as one with blanks after a quote, or why."""
         first = self.line - len(self._lines) + 1
         if reason == "unexpected end of data":
             return UnreadableRow(self._describe_open_quote(first), self.text)
@@ -344,16 +365,27 @@ class _DelimitedRecords:
             line, value = self._find_open_quote()
             reason = f"has more than {_LARGEST_VALUE:,} characters; is a quote not closed?"
             return UnreadableRow(f"Line {first + line}: value {value} {reason}", self.text)
-        try:
-            found = self._format.parse_texts("".join(self._lines))
-        except commons_csv.CsvError:
-            found = []
-        if len(found) == 1:
-            return found[0]
+        for text in self._list_readings():
+            with contextlib.suppress(commons_csv.CsvError):
+                found = self._format.parse_texts(text)
+                if len(found) == 1:
+                    return found[0]
+        if "expected after" in reason:
+            reason = f"text follows the closing quote of value {self._find_open_quote()[1]}"
         if self.line > first:
             message = f"Lines {first} to {self.line}: {reason}; is a quote not closed?"
             return UnreadableRow(message, self.text)
-        return UnreadableRow(f"Line {first}: {reason}.", self.text)
+        return UnreadableRow(
+            f"Line {first}: {reason}. A quote within quotes is written twice.", self.text
+        )
+
+    def _list_readings(self) -> list[str]:
+        """Return how a record may be meant: as it is, or, in a single line, with quotes that a backslash
+        escapes, as MySQL writes them.
+        """
+        text = "".join(self._lines)
+        escaped = len(self._lines) == 1 and '\\"' in text
+        return [text, text.replace('\\"', '""')] if escaped else [text]
 
     def _describe_open_quote(self, first: int) -> str:
         """Say where the quote opens that the text does not close, and how much that takes along."""
@@ -422,7 +454,7 @@ def _to_row(line: str | UnreadableRow, number: int) -> Item:
 
 def _parse_json(text: str) -> Any:
     try:
-        return decode_json(text)
+        return decode_document(text)
     except (msgspec.DecodeError, RecursionError):
         return None
 
@@ -436,10 +468,16 @@ def _decode(codec: RecordCodec, batches: Iterator[pa.RecordBatch]) -> Iterator[I
         yield from codec.decode(batch)
 
 
-def _convert_cell(cell: Any) -> Any:
-    """Return the value of a cell: null for an empty one, whole numbers without a fraction."""
+def _convert_cell(cell: Any, *, has_time: bool) -> Any:
+    """Return the value of a cell: null for an empty one, whole numbers without a fraction.
+
+    :param has_time: whether a date is a time at midnight, which a sheet does not tell apart; it is one if its
+        column has other times.
+    """
     if cell == "":
         return None
+    if has_time and isinstance(cell, datetime.date) and not isinstance(cell, datetime.datetime):
+        return datetime.datetime.combine(cell, datetime.time())
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
         return int(cell)
-    return str(cell) if isinstance(cell, datetime.timedelta) else cell
+    return format_cell(cell) if isinstance(cell, datetime.timedelta) else cell

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Final
 
 NUMBER: Final = re.compile(r"\s*[+-]?[\d.,]*\d[\d.,%]*\s*")
 
 
 def count_title_rows(
-    rows: Sequence[Sequence[str]], *, may_have_names: bool, is_padded: bool
+    rows: Sequence[Sequence[str]],
+    *,
+    may_have_names: bool,
+    is_padded: bool,
+    merged: Container[int] = (),
 ) -> int:
     """Return how many rows stand above a table: blank ones, and those with at most half of its columns.
 
-    A row with a single value, and blank ones up to the width of the table, is a title only if names follow.
+    A row with a single value, and blank ones up to the width of the table, is a title only if names follow,
+    or the value takes several columns. Columns at the end that are blank in all rows do not count.
 
     :param rows: the first ones, also blank ones.
     :param may_have_names: whether the first row of the table may have names.
     :param is_padded: whether blank values were added to rows, so that the width of a row says nothing.
+    :param merged: the numbers of the rows with a value that takes several columns.
     """
     sizes = [_find_size(row) for row in rows]
+    rows = [row[: max(sizes)] for row in rows]
     widths = sizes if is_padded else [len(row) for row in rows]
     counts = Counter(width for width, size in zip(widths, sizes, strict=True) if size)
     if not counts:
@@ -31,8 +38,8 @@ def count_title_rows(
     has_names = may_have_names and _are_names(rows[count][:usual], usual)
     for index in range(count):
         is_short = widths[index] < usual and not is_padded
-        is_title = sum(map(bool, map(str.strip, rows[index]))) <= 1 and has_names
-        if not is_short and not is_title:
+        is_single = sum(map(bool, map(str.strip, rows[index]))) <= 1
+        if not is_short and not (is_single and (has_names or index in merged)):
             return 0
     return count
 

@@ -24,6 +24,8 @@ class ArgumentInfo(msgspec.Struct):
     description: str
     required: bool
     choices: list[str] = []
+    label: str | None = None
+    """The argument in usages, where it is not that of its kind."""
 
 
 class DirectiveInfo(msgspec.Struct):
@@ -85,7 +87,9 @@ def describe_directive(cls: type[Directive], scope: str = "SYSTEM") -> Directive
         description=vars(cls)[PLUGIN_MARK][2],
         categories=list(cls.categories),
         arguments=[
-            ArgumentInfo(a.name, a.kind.value, a.description, not a.is_optional, list(a.choices))
+            ArgumentInfo(
+                a.name, a.kind.value, a.description, not a.is_optional, list(a.choices), a.label
+            )
             for a in cls.arguments
         ],
         examples=list(cls.examples),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -46,6 +47,8 @@ _ROW_ERRORS: Final = frozenset(
 _SHOWN: Final = "send-to-error-and-continue"
 """The directive whose errors end the execution with an answer that lists them."""
 _NULL: Final = "NULL"
+_HIDDEN: Final = "Non-displayable object"
+"""What bytes are shown as; ``set-charset`` and the parsers make texts of them."""
 _MOST_ERRORS: Final = 100
 _MOST_LINES: Final = 10
 
@@ -145,9 +148,28 @@ def _list_user_directives(recipe: BuiltRecipe) -> list[str]:
 
 
 def _show(value: Any) -> str | None:
+    """Return a cell as Data Prep shows it (wrangler ``WranglerDisplaySerializer``)."""
     if value is None:
         return None
-    return format_json(value) if isinstance(value, (list, tuple, dict)) else to_java_string(value)
+    if isinstance(value, bytes):
+        return _HIDDEN
+    nested = isinstance(value, (list, tuple, dict))
+    return format_json(_replace_members(value)) if nested else to_java_string(value)
+
+
+def _replace_members(value: Any) -> Any:
+    """Return a nested value with texts where JSON has no value of the type."""
+    match value:
+        case bytes():
+            return _HIDDEN
+        case Decimal():
+            return str(value)
+        case dict():
+            return {name: _replace_members(each) for name, each in value.items()}
+        case list() | tuple():
+            return list(map(_replace_members, value))
+        case _:
+            return value
 
 
 def _list_types(rows: Sequence[Mapping[str, Any]], schema: Schema | None) -> dict[str, str]:

@@ -299,6 +299,7 @@ class Workspace:
         limit = min(source.limit, _MOST_RECORDS)
         format = detect_format(file, first)
         reader = RowReader(file, format)
+        self._unreadable += reader.warnings
         rows: list[dict[str, Any]] = []
         count = 0
         chance = None if source.seed is None else random.Random(source.seed)  # noqa: S311

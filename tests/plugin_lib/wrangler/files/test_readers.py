@@ -20,6 +20,7 @@ from pyarrow import orc
 
 from localcdap.api import StageError
 from localcdap.api.errors import BadRequestError
+from localcdap.plugin_lib.files.readers.sheets import make_safe_names
 from localcdap.plugin_lib.wrangler.files import readers
 from localcdap.plugin_lib.wrangler.files.formats import FileInput, describe_format, detect_format
 from localcdap.plugin_lib.wrangler.files.readers import RowReader, UnreadableRow
@@ -54,6 +55,50 @@ def test_delimiters_and_names_are_found(tmp_path: Path, delimiter: str) -> None:
     ]
 
 
+def test_a_backslash_may_escape_quotes(tmp_path: Path) -> None:
+    found = read(tmp_path / "a.csv", 'a,b\n"C:\\",C:\\x\n1,"say \\"hi\\", he said"\n2,"\\"x\\""\n')
+    assert found == [
+        {"a": "C:\\", "b": "C:\\x"},
+        {"a": "1", "b": 'say "hi", he said'},
+        {"a": "2", "b": '"x"'},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("country,2019,2020\nDE,1,2\nFR,3,\n", ["country", "col_2019", "col_2020"]),
+        ("country,2019\nDE,1999\nFR,x\n", ["country", "col_2019"]),
+        ("Ann,1990,2001\nBob,1991,2002\n", ["body_1", "body_2", "body_3"]),
+        ("Ann,1990,1990\nBob,1,2\n", ["body_1", "body_2", "body_3"]),
+        ("2019,2020\n1,2\n", ["body_1", "body_2"]),
+        ("DE,12\nFR,x\n", ["body_1", "body_2"]),
+    ],
+)
+def test_years_may_be_names(tmp_path: Path, content: str, names: list[str]) -> None:
+    assert list(read(tmp_path / "a.csv", content)[0]) == names
+
+
+@pytest.mark.parametrize(
+    ("content", "first"),
+    [
+        ("id\tname\n1\tAnn, B\n", {"id": "1", "name": "Ann, B"}),
+        ("id;name\n1;2,5\n", {"id": "1", "name": "2,5"}),
+        ("id,name,on\n1,Ann,2024-01-01\n", {"id": "1", "name": "Ann", "on": "2024-01-01"}),
+        ("Hello, world.\nBye, world.\n", {"body": "Hello, world."}),
+        ("A, b, c\nd, e, f\n", {"body": "A, b, c"}),
+        ("0001Smith     12\n0002Ng        13\n", {"body": "0001Smith     12"}),
+        ("a|b\nc\n", {"body": "a|b"}),
+    ],
+)
+def test_a_text_file_may_hold_a_table(tmp_path: Path, content: str, first: dict[str, str]) -> None:
+    assert read(tmp_path / "a.txt", content)[0] == first
+    assert read(tmp_path / "b.txt", content.encode("utf-16"))[0] == first
+    assert read(tmp_path / "a.txt", first=("parse-as-csv", True))[0] == {
+        "body": content.partition("\n")[0]
+    }
+
+
 def test_a_first_line_with_numbers_has_no_names(tmp_path: Path) -> None:
     assert read(tmp_path / "a.csv", "1,a\n2,b\n") == [
         {"body_1": "1", "body_2": "a"},
@@ -67,7 +112,14 @@ def test_a_first_line_with_numbers_has_no_names(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ("1,2,3", "Line 2: there are 3 values, but 2 columns."),
-        ('"1"x,2', "Line 2: ',' expected after '\"'."),
+        (
+            '"1"x,2',
+            "Line 2: text follows the closing quote of value 1. A quote within quotes is written twice.",
+        ),
+        (
+            '1,"a "b" c"',
+            "Line 2: text follows the closing quote of value 2. A quote within quotes is written twice.",
+        ),
     ],
 )
 def test_a_wrong_line_is_one_unreadable_row(tmp_path: Path, line: str, message: str) -> None:
@@ -87,7 +139,7 @@ def test_a_quote_without_end_is_found(tmp_path: Path) -> None:
     ]
     found = read(tmp_path / "a.csv", 'a,b\n1,"x\n2,3\n4,"5"\n6,7\n')
     assert found == [
-        "Lines 2 to 4: ',' expected after '\"'; is a quote not closed?",
+        "Lines 2 to 4: text follows the closing quote of value 2; is a quote not closed?",
         {"a": "6", "b": "7"},
     ]
 
@@ -97,6 +149,10 @@ def test_a_quote_without_end_is_found(tmp_path: Path) -> None:
     [
         ("Report of sales\n\na,b,c\n1,2,3\n", 2),
         ('"Report,\n2026",,\na,b,c\n1,2,3\n', 2),  # as a sheet writes it
+        (
+            "Umsatz 2023;;;\n\nNr.;Name;Umsatz;\n1;Ann;2,5;\nSumme;;2,5;\n",
+            2,
+        ),  # a delimiter at the end
         ("\na,b\n1,2\n", 1),
         ("a,b\n1,2,3\n4,5,6\n", 0),  # a short line of names
         ("1,,\n2,,\n3,4,5\n", 0),  # rows with few values
@@ -112,8 +168,8 @@ def test_lines_above_the_table_are_left_out(tmp_path: Path, content: str, count:
     where = f", without the first {count} lines, names in line {count + 1}"
     assert (where in describe_format(format)) == (count > 1)
     if count:
-        rest = content.splitlines()[count].split(",")
-        assert list(read(path)[0]) == rest
+        rest = content.splitlines()[count].split(format.delimiter)
+        assert list(read(path)[0]) == make_safe_names(rest)
         assert read(path, skip_lines=count + 1, header=False)[0]["body_1"] == "1"
 
 
@@ -179,7 +235,10 @@ def test_json_lines_and_documents(tmp_path: Path) -> None:
     ]
     assert read(tmp_path / "e.json", "[1, {}]") == ["Element 1 is not a JSON object.", {}]
     assert read(tmp_path / "f.json", "") == []
-    with pytest.raises(StageError, match="neither lines of JSON objects nor one JSON document"):
+    following = "".join(json.dumps(row, indent=1) for row in rows)
+    assert read(tmp_path / "h.json", following) == rows
+    assert read(tmp_path / "i.json", ",\n".join(map(json.dumps, rows))) == rows
+    with pytest.raises(StageError, match="neither lines of JSON objects nor JSON documents"):
         read(tmp_path / "g.json", "[1,")
 
 
@@ -226,6 +285,22 @@ def test_sheets(tmp_path: Path) -> None:
     assert read(tmp_path / "a.xlsx", sheet="TWO", header=False) == [{"A": "x", "B": 1}]
     with pytest.raises(StageError, match="its sheets are: Sheet, two"):
         read(tmp_path / "a.xlsx", sheet="three")
+
+
+def test_a_title_of_a_sheet_may_take_several_columns(tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active.append(["Sales"])
+    book.active.append(["Region", 2023, 2024, None])
+    book.active.append(["North", 1, 2, "x"])
+    book.save(tmp_path / "a.xlsx")
+    assert list(read(tmp_path / "a.xlsx")[0]) == ["Sales", "BLANK", "BLANK_2", "BLANK_3"]
+    book.active.merge_cells("A1:D1")
+    book.save(tmp_path / "a.xlsx")
+    assert read(tmp_path / "a.xlsx") == [
+        {"Region": "North", "col_2023": 1, "col_2024": 2, "BLANK": "x"}
+    ]
 
 
 @pytest.mark.parametrize(
