@@ -63,7 +63,7 @@ def corpus() -> Path:
 @pytest.fixture(scope="session")
 def fresh_home() -> Callable[[Path], Path]:
     """Makes a folder one of an instance whose index knows the shipped plugins; returns the folder."""
-    from localcdap.testing.instance import make_known_database
+    from localcdap.testing.databases import make_known_database
 
     def fresh_home(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
