@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -63,11 +62,10 @@ def corpus() -> Path:
 @pytest.fixture(scope="session")
 def fresh_home() -> Callable[[Path], Path]:
     """Makes a folder one of an instance whose index knows the shipped plugins; returns the folder."""
-    from localcdap.testing.databases import make_known_database
+    from localcdap.testing.databases import copy_known_instance
 
     def fresh_home(folder: Path) -> Path:
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copy(make_known_database(), folder)
+        copy_known_instance(folder)
         return folder
 
     return fresh_home

@@ -1,4 +1,4 @@
-"""New databases for tests: each kind is made once in a process, and copied then."""
+"""New databases and instances for tests: each is made once in a process, and copied then."""
 
 from __future__ import annotations
 
@@ -31,18 +31,29 @@ def put_new_database(path: Path) -> None:
         shutil.copy(_make_new_database(), path)
 
 
-@functools.cache
-def make_known_database() -> Path:
-    """Return a database of an instance that has indexed the shipped plugins, to be copied.
+def copy_known_instance(folder: Path) -> None:
+    """Make a folder that of an instance that has indexed the shipped plugins, unless it has a database.
 
-    The file is removed with this process. Indexing takes a second of the processor.
+    Indexing takes a second of the processor. The instances of a process share the contents of these plugins,
+    and what Python has compiled of them.
     """
+    home, known = Home(folder), _make_known_instance()
+    if home.database.exists():
+        return
+    home.artifact_cache.mkdir(parents=True, exist_ok=True)
+    for content in known.artifact_cache.iterdir():
+        (home.artifact_cache / content.name).symlink_to(content)
+    shutil.copy(known.database, home.database)
+
+
+@functools.cache
+def _make_known_instance() -> Home:
     from localcdap.host import open_in_process
 
     home = Home(_make_folder())
     with open_in_process(home) as cdap:
         cdap.artifacts.list_plugins("default")
-    return home.database
+    return home
 
 
 @functools.cache

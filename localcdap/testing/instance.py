@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from localcdap.home import Home
 from localcdap.host import Cdap, open_in_process
 from localcdap.runs.model import Run, RunRequest
-from localcdap.testing.databases import make_known_database
+from localcdap.testing.databases import copy_known_instance
 
 _POLL_S: Final = 5.0
 
@@ -43,8 +43,7 @@ class TemporaryInstance:
     def cdap(self) -> Cdap:
         """The services of the instance, as front ends use them."""
         if self._cdap is None:
-            if not self.home.database.exists():
-                shutil.copy(make_known_database(), self.home.database)
+            copy_known_instance(self.home.path)
             self._cdap = self._open.enter_context(open_in_process(self.home))
         return self._cdap
 
