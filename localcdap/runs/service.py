@@ -20,7 +20,7 @@ from localcdap.runs.arguments import GIVEN, Arguments, list_arguments
 from localcdap.runs.history import PipelineRuns, RunFilter, RunHistory, RunPage
 from localcdap.runs.model import Run, RunRequest
 from localcdap.runs.reports import RunReports
-from localcdap.runs.retention import RunRetention
+from localcdap.runs.retention import RunPruner, RunRetention
 from localcdap.runs.startup.profiles import ProfileSummary
 from localcdap.security.access import of_namespace, open_to_all, requires, shows_visible
 from localcdap.security.authorizer import ALLOW_ALL
@@ -78,7 +78,6 @@ class RunService(RunReports):
     ) -> None:
         # Clients import this class for its methods; what the host alone needs would take each command 30 ms.
         from localcdap.runs.records import RunRecords
-        from localcdap.runs.retention import RunPruner
         from localcdap.runs.startup.launcher import RunLauncher
         from localcdap.runs.startup.starter import RunStarter
         from localcdap.runs.watcher import RunWatcher, create_run_resource

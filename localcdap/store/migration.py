@@ -112,15 +112,18 @@ def check_applied(
 
 def _read_applied(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[int, tuple[str, str]]:
     """Return the name and checksum of each applied migration, by number."""
-    tables = {row[0] for row in connection.execute(_OUR_TABLES).fetchall()}
-    if _TABLE not in tables:
+    from localcdap.store.driver import duckdb
+
+    try:
+        rows = connection.execute(f"SELECT number, name, checksum FROM {_TABLE} ORDER BY number")  # noqa: S608
+    except duckdb.CatalogException:  # there is no such table
+        tables = {row[0] for row in connection.execute(_OUR_TABLES).fetchall()}
         if tables:
             raise StoreError(
                 f"{path} is a DuckDB file, but not a database of localcdap (it has the table {min(tables)}).",
                 f"Use {suggest_replacement(path)} The file was not changed.",
-            )
+            ) from None
         return {}
-    rows = connection.execute(f"SELECT number, name, checksum FROM {_TABLE} ORDER BY number")  # noqa: S608
     return {number: (name, checksum) for number, name, checksum in rows.fetchall()}
 
 

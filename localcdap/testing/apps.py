@@ -73,6 +73,7 @@ from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.testing.databases import open_new_store
 
 _R = TypeVar("_R")
 _T = TypeVar("_T")
@@ -98,7 +99,7 @@ class AppTester:
     def __init__(self, app: type[SystemApplication], folder: Path) -> None:
         self._folder = folder
         with contextlib.ExitStack() as undo:
-            store = undo.enter_context(Store(folder / "localcdap.duckdb"))
+            store = undo.enter_context(open_new_store(folder / "localcdap.duckdb"))
             topics = Topics(store)
             self._delivery = EventDispatcher(store, topics)
             undo.callback(self._delivery.close)

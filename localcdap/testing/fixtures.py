@@ -131,10 +131,10 @@ def cdap_app(tmp_path: Path) -> Iterator[Callable[[type[SystemApplication]], App
 @pytest.fixture
 def cdap_structured_tables(tmp_path: Path) -> Iterator[StructuredTables]:
     """Structured tables in a new database."""
-    from localcdap.store.store import Store
     from localcdap.store.structured.tables import StructuredTables
+    from localcdap.testing.databases import open_new_store
 
-    with Store(tmp_path / "structured-tables" / "localcdap.duckdb") as store:
+    with open_new_store(tmp_path / "structured-tables" / "localcdap.duckdb") as store:
         tables = StructuredTables(store)
         yield tables
         tables.close()

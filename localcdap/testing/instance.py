@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import functools
 import json
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Self
@@ -15,6 +12,7 @@ from typing import Any, Final, Self
 from localcdap.home import Home
 from localcdap.host import Cdap, open_in_process
 from localcdap.runs.model import Run, RunRequest
+from localcdap.testing.databases import copy_known_instance
 
 _POLL_S: Final = 5.0
 
@@ -45,8 +43,7 @@ class TemporaryInstance:
     def cdap(self) -> Cdap:
         """The services of the instance, as front ends use them."""
         if self._cdap is None:
-            if not self.home.database.exists():
-                shutil.copy(make_known_database(), self.home.database)
+            copy_known_instance(self.home.path)
             self._cdap = self._open.enter_context(open_in_process(self.home))
         return self._cdap
 
@@ -94,17 +91,3 @@ class TemporaryInstance:
         """Close the instance; its runs continue. The next access to its services opens it again."""
         self._cdap = None
         self._open.close()
-
-
-@functools.cache
-def make_known_database() -> Path:
-    """Return a database of an instance that has indexed the shipped plugins, to be copied.
-
-    The file is removed with this process. Indexing takes a second of the processor.
-    """
-    folder = tempfile.mkdtemp(prefix="localcdap-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    home = Home(Path(folder))
-    with open_in_process(home) as cdap:
-        cdap.artifacts.list_plugins("default")
-    return home.database

@@ -8,7 +8,7 @@ from localcdap.api.errors import NotFoundError
 from localcdap.apps.files import AppFiles
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.store.store import Store
+from localcdap.testing.databases import open_new_store
 from tests.apps.catalogue import Catalogue
 
 
@@ -42,7 +42,7 @@ def test_the_folder_goes_with_its_namespace(cdap_app):
 
 
 def test_folders_of_applications_are_apart_whatever_their_names(tmp_path):
-    with Store(tmp_path / "x.duckdb") as store:
+    with open_new_store(tmp_path / "x.duckdb") as store:
         files = AppFiles(tmp_path / "files", NamespaceService(store, Topics(store)))
         names = ("a", "..", "a/b", "default-0")
         folders = {files.open_folder(name, "default") for name in names}

@@ -18,6 +18,7 @@ import pytest
 
 from localcdap.api.app import JobDetail
 from localcdap.api.client import connect
+from localcdap.api.errors import ConflictError
 from localcdap.api.security import Principal
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.engine.messages.host import StatementBatch
@@ -205,9 +206,15 @@ def test_a_namespace_ends_its_jobs(client, lines, tmp_path):
     running = client.submit("misbehave", how="wait", file=str(tmp_path / "waits"))
     waiting = client.count(lines, "waiting")
     wait_until((tmp_path / "waits").exists)
+    (process,) = find_job_processes(client.instance.home.jobs / running)
 
+    with pytest.raises(
+        ConflictError, match=f"in use: job {running} of application 'counting', job"
+    ):
+        client.instance.cdap.namespaces.delete(client.namespace)
     client.instance.cdap.namespaces.delete(client.namespace, force=True)
 
+    process.wait(30)
     ids = {each.job.detail.id for each in client.instance.cdap.jobs._records.list_active()}
     assert not ids & {running, waiting}
     wait_until(lambda: not list(client.instance.home.jobs.iterdir()))

@@ -8,7 +8,8 @@ import pytest
 from localcdap.artifacts.model import Inspection, SyncReport
 from localcdap.artifacts.service import ArtifactService
 from localcdap.sandbox.supervisor import PluginWorker
-from localcdap.store.store import Store, Transaction
+from localcdap.store.store import Transaction
+from localcdap.testing.databases import open_new_store
 
 
 class CountingInspector:
@@ -32,7 +33,7 @@ class Instance:
         self.cache = folder / "cache"
         self.trash = folder / "trash"
         self.plugins.mkdir()
-        self.store = Store(folder / "instance.duckdb")
+        self.store = open_new_store(folder / "instance.duckdb")
         self.inspector = CountingInspector(worker)
 
     def open(

@@ -15,6 +15,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.sandbox.supervisor import PluginWorker
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.testing.databases import open_new_store
 
 from .modules import Modules
 
@@ -32,7 +33,7 @@ class Instance:
 
 @pytest.fixture
 def instance(tmp_path: Path) -> Iterator[Instance]:
-    with Store(tmp_path / "x.duckdb") as store:
+    with open_new_store(tmp_path / "x.duckdb") as store:
         made = Instance(store)
         yield made
         made.topics.close()

@@ -10,6 +10,7 @@ import pytest
 
 from localcdap.datasets.folders import change_folders, recover_folders
 from localcdap.store.store import Store
+from localcdap.testing.databases import open_new_store
 
 AFTER = {
     "new",
@@ -80,7 +81,7 @@ def change(store: Store, root: Path) -> None:
 @pytest.mark.slow
 def test_a_kill_at_each_step_leaves_all_changes_or_none(killer: Killer, tmp_path: Path):
     outcomes = []
-    with Store(tmp_path / "x.duckdb") as store:
+    with open_new_store(tmp_path / "x.duckdb") as store:
         for steps in range(200):
             root = tmp_path / str(steps)
             before = prepare(root)
@@ -117,7 +118,7 @@ def fail_after_changes(store: Store, root: Path) -> None:
 def test_an_exception_restores_the_folders(tmp_path: Path):
     root = tmp_path / "root"
     before = prepare(root)
-    with Store(tmp_path / "x.duckdb") as store:
+    with open_new_store(tmp_path / "x.duckdb") as store:
         with pytest.raises(RuntimeError):
             fail_after_changes(store, root)
         assert list_files(root) == before

@@ -16,8 +16,8 @@ from localcdap.datasets.statements import StatementService
 from localcdap.engine.messages.host import StatementBatch, StatementResult
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.store.store import Store
 from localcdap.store.tables import NamespaceTables
+from localcdap.testing.databases import open_new_store
 
 ITEMS = Schema.record(
     "item",
@@ -41,7 +41,7 @@ ROWS = [
 
 class World:
     def __init__(self, folder: Path) -> None:
-        self.store = Store(folder / "db")
+        self.store = open_new_store(folder / "db")
         self.tables = NamespaceTables(self.store)
         namespaces = NamespaceService(self.store, Topics(self.store))
         self.service = StatementService(self.store, namespaces)

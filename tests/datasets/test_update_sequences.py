@@ -26,7 +26,7 @@ from localcdap.messaging.topics import Topics
 from localcdap.metadata.audit import AuditLog
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.rows.operations import SelectRows, WriteRows
-from localcdap.store.store import Store
+from localcdap.testing.databases import open_new_store
 
 SINGLE = struct.unpack("f", struct.pack("f", 0.1))[0]
 """A value of type float."""
@@ -94,7 +94,7 @@ class Updates(RuleBasedStateMachine):
         import tempfile
 
         self.folder = tempfile.TemporaryDirectory()
-        self.store = Store(Path(self.folder.name) / "x.duckdb")
+        self.store = open_new_store(Path(self.folder.name) / "x.duckdb")
         topics = Topics(self.store)
         namespaces = NamespaceService(self.store, topics)
         root = Path(self.folder.name) / "filesets"

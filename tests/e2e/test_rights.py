@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ def usual_umask():
 @pytest.mark.spark
 def test_an_instance_is_private_and_the_files_of_a_run_are_not(program: Program, tmp_path: Path):
     (program.home / "localcdap.duckdb").chmod(0o600)  # the fixture copied it
+    shutil.rmtree(program.home / "cache")  # it holds links of the fixture
     source = tmp_path / "in.csv"
     source.write_text("1\n2\n")
     document = pipeline(

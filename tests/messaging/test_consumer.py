@@ -16,6 +16,7 @@ from localcdap.api.serialization.structs import unpack
 from localcdap.messaging.consumer import PoisonMessage, SpoolConsumer
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 from localcdap.store.store import Store, Transaction
+from localcdap.testing.databases import open_new_store
 
 from .messages import Counted, Message, Shaped
 
@@ -33,7 +34,7 @@ def writer(path: Path) -> Iterator[SpoolWriter]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "x.duckdb") as store:
+    with open_new_store(tmp_path / "x.duckdb") as store:
         with store.transaction() as tx:
             tx.execute("CREATE TABLE seen (number INTEGER PRIMARY KEY)")
         yield store

@@ -25,6 +25,7 @@ from localcdap.messaging import listeners as module
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.topics import Topics
 from localcdap.store.store import Store, Transaction
+from localcdap.testing.databases import open_new_store
 
 
 class Writer(SystemEventListener[Transaction]):
@@ -50,7 +51,7 @@ class Other(Writer):
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "x.duckdb") as store:
+    with open_new_store(tmp_path / "x.duckdb") as store:
         with store.transaction() as tx:
             tx.execute("CREATE TABLE seen (who VARCHAR, what VARCHAR)")
         yield store

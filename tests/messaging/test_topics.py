@@ -23,11 +23,12 @@ from localcdap.messaging.retention import delete_expired, find_needed
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Retention, Topics
 from localcdap.store.store import Store
+from localcdap.testing.databases import open_new_store
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "x.duckdb") as store:
+    with open_new_store(tmp_path / "x.duckdb") as store:
         yield store
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from localcdap.store.store import Store
+from localcdap.testing.databases import open_new_store
 from tests.metadata.catalog import Catalog
 
 
 @pytest.fixture(scope="module")
 def module_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with Store(tmp_path_factory.mktemp("metadata") / "metadata.duckdb") as store:
+    with open_new_store(tmp_path_factory.mktemp("metadata") / "metadata.duckdb") as store:
         yield store
 
 
@@ -27,5 +28,5 @@ def catalog(module_store: Store) -> Iterator[Catalog]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "metadata.duckdb") as store:
+    with open_new_store(tmp_path / "metadata.duckdb") as store:
         yield store

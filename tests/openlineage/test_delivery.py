@@ -17,13 +17,14 @@ from localcdap.openlineage.destinations import EventFile
 from localcdap.openlineage.http_endpoint import HttpEndpoint
 from localcdap.openlineage.outbox import add_events
 from localcdap.store.store import Store
+from localcdap.testing.databases import open_new_store
 from tests.openlineage.test_destinations import Receiver
 from tests.openlineage.validation import wait_until
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "x.duckdb") as store:
+    with open_new_store(tmp_path / "x.duckdb") as store:
         yield store
 
 

@@ -26,6 +26,7 @@ from localcdap.schedules.scheduler import Scheduler
 from localcdap.schedules.service import ScheduleService
 from localcdap.security.principals import get_current_user
 from localcdap.store.store import Store
+from localcdap.testing.databases import put_new_database
 from tests.runs.stored_runs import GONE, make_run
 
 SPEC = PipelineSpec(
@@ -50,6 +51,7 @@ class Bench:
         self.users: list[str | None] = []
         """As whom they were started."""
         self.failure: Exception | None = None
+        put_new_database(folder / DATABASE)
         self.open()
 
     def open(self) -> None:

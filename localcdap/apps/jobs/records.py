@@ -107,6 +107,14 @@ class JobRecords:
             for record, pid, created in rows
         ]
 
+    def list_active_in(self, tx: Transaction, namespace: str) -> list[tuple[str, str]]:
+        """Return the id and the application of each job for a namespace that has not ended."""
+        rows = tx.execute(
+            "SELECT id, application FROM app_jobs WHERE NOT ended AND namespace = ? ORDER BY place",
+            (namespace,),
+        )
+        return [(id, application) for id, application in rows]
+
     def set_process(self, id: str, process: ProcessIdentity | None) -> bool:
         """Set the process of a job, or put it back into the queue.
 

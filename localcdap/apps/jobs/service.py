@@ -28,7 +28,7 @@ from localcdap.runs.startup.new_run import create_error_for_caller
 from localcdap.runs.startup.processes import has_order, remove_process
 from localcdap.runs.watcher import RunWatcher
 from localcdap.security.access import Target, of_namespace, requires
-from localcdap.store.store import Store
+from localcdap.store.store import Store, Transaction
 
 _OF_JOB: Final = Target(
     "namespace of job {id}",
@@ -69,7 +69,9 @@ class JobService:
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="jobs", daemon=True)
         namespaces.register_resource(
-            NamespaceResource("jobs", release=self._end_all, remove=self._records.remove_all)
+            NamespaceResource(
+                "jobs", self._list_blockers, self._end_all, remove=self._records.remove_all
+            )
         )
 
     def submit(self, app: ApplicationRef, request: JobRequest, user: str = "") -> str:
@@ -244,16 +246,20 @@ class JobService:
             for each in self._records.list_active()
         )
 
+    def _list_blockers(self, tx: Transaction, namespace: str) -> Sequence[str]:
+        active = self._records.list_active_in(tx, namespace)
+        return [f"job {id} of application '{application}'" for id, application in active]
+
     def _end_all(self, namespace: str) -> None:
-        """Stop the jobs of a namespace, and wait until they have ended."""
-        for detail in self._list_active_in(namespace):
-            self.stop(detail)
+        """Stop the jobs of a namespace, those that wait first, and wait until they have ended."""
+        for id in reversed(self._list_active_in(namespace)):
+            self.stop(id)
         while self._list_active_in(namespace):
             time.sleep(_POLL_S)
 
-    def _list_active_in(self, namespace: str) -> Sequence[str]:
-        active = self._records.list_active()
-        return [each.job.detail.id for each in active if each.job.detail.namespace == namespace]
+    def _list_active_in(self, namespace: str) -> list[str]:
+        with self._store.snapshot() as tx:
+            return [id for id, _ in self._records.list_active_in(tx, namespace)]
 
     def _announce(self) -> None:
         with self._changed:

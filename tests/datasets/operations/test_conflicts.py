@@ -13,9 +13,9 @@ from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.errors import NotFoundError, TransactionConflictError
 from localcdap.api.schema import Schema
 from localcdap.datasets.model import DatasetUpdate
-from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
 from localcdap.store.tables import NamespaceTables
+from localcdap.testing.databases import open_new_store
 
 SCHEMA = Schema.record("r", [("id", Schema.STRING), ("n", Schema.LONG.as_nullable)])
 KEYED = {"schema": str(SCHEMA), "schema.row.field": "id"}
@@ -133,7 +133,7 @@ class InThread:
 
 @pytest.fixture
 def store(tmp_path):
-    with Store(tmp_path / "x.duckdb") as store:
+    with open_new_store(tmp_path / "x.duckdb") as store:
         yield store
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.store.store import Store
+from localcdap.testing.databases import open_new_store
 from tests.metadata.lineage.run_ids import Runs
 
 TABLES = (
@@ -25,7 +26,7 @@ TABLES = (
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     path: Path = tmp_path_factory.mktemp("lineage") / "x.duckdb"
-    with Store(path) as store:
+    with open_new_store(path) as store:
         yield store
 
 

@@ -14,12 +14,13 @@ from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import StudioService
 from localcdap.store.store import Store
+from localcdap.testing.databases import open_new_store
 from tests.pipeline.shelf import MOCKS, Shelf, candidates, create_resolver
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "x.duckdb") as store:
+    with open_new_store(tmp_path / "x.duckdb") as store:
         yield store
 
 

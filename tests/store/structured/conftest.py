@@ -20,9 +20,9 @@ from localcdap.datasets.transactions import TransactionService
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
-from localcdap.store.store import Store
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.testing.databases import open_new_store
 from localcdap.transactions.client import HostTransactionRunner
 from localcdap.transactions.names import ADMIN, TRANSACTIONS
 
@@ -76,7 +76,7 @@ class Simple:
 
 @pytest.fixture(scope="session")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StructuredTables]:
-    with Store(tmp_path_factory.mktemp("structured") / "localcdap.duckdb") as store:
+    with open_new_store(tmp_path_factory.mktemp("structured") / "localcdap.duckdb") as store:
         tables = StructuredTables(store)
         yield tables
         tables.close()
