@@ -242,6 +242,19 @@ def test_the_files_of_hashes_are_private_and_are_removed(spark, tmp_path):
     assert list(Path(context.message_directory).iterdir()) == []
 
 
+def test_a_run_fails_when_hashes_cannot_be_written(spark, tmp_path):
+    pipeline = LocalTester(spark, tmp_path)
+    build_nasty_pipeline(pipeline, NASTY)
+    context = pipeline.build_run_context()
+    plan = plan_flow(pipeline.flow, context, counts=True)
+    Path(context.message_directory).rmdir()
+
+    with pytest.raises(StageError, match="NoSuchFileException") as caught:
+        execute_plan(plan, pipeline.flow, spark, tag="hashes", block=context.block)
+
+    assert f"{context.message_directory}/keys-" in caught.value.message
+
+
 def take_profile(pipeline, spark):
     context = pipeline.build_run_context()
     context.profiles = True
