@@ -492,20 +492,6 @@ def test_profiles_that_are_named_must_be_there(file):
     ]
 
 
-def test_the_memory_of_a_session_is_part_of_that_of_its_worker(file):
-    assert load(file, "plugin.memory_mb = 4096").plugin_session_memory_mb == 512
-    assert load(file, "plugin.memory_mb = 300").plugin_session_memory_mb == 150
-    assert load(file, "plugin.memory_mb = 1").plugin_session_memory_mb == 1
-    both = "plugin.memory_mb = 300\nplugin.session_memory_mb = 300"
-    assert load(file, both).plugin_session_memory_mb == 300
-
-    wanted = "Expected at most {}, as it is part of plugin.memory_mb, got {}"
-    expected = f"localcdap.toml:1: plugin.session_memory_mb: {wanted}"
-    assert problems(file, "plugin.session_memory_mb = 1025") == [expected.format(1024, 1025)]
-    found = problems(file, "plugin.session_memory_mb = 512", LOCALCDAP_PLUGIN_MEMORY_MB="200")
-    assert found == [expected.format(200, 512)]
-
-
 def test_a_recording_that_is_none_is_a_problem_with_its_line(file):
     found = problems(file, '[recordings]\n"Orders" = "orders.csv"\n"Store" = "generate:0"\nX = 1\n')
     assert found[0].startswith(
