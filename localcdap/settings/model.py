@@ -60,7 +60,8 @@ class Settings(msgspec.Struct, kw_only=True):
     """The memory limit of a plugin worker with the processes that a plugin starts, in MiB."""
     plugin_session_memory_mb: int = 512
     """The memory in MiB that a method keeps in a session from one call to the next, such as the rows after
-    each step of a Data Prep workspace. It counts in the limit of the worker."""
+    each step of a Data Prep workspace. It counts in the limit of the worker. The default is less if it would
+    be more than half of that."""
     app_time_limit_s: float = 60.0
     """The time limit of an answer of a system application, in seconds."""
     app_memory_mb: int = 1024

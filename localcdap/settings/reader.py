@@ -75,6 +75,7 @@ def read_settings(text: str, file: Path, environment: Mapping[str, str] = os.env
     for key, value, variable in list_disabled_settings(environment):
         _assign(settings, key, value, f"${variable}", problems)
     problems += _find_unknown_profiles(settings, document, PositionFinder(file.name, text))
+    problems += _adapt_session_memory(settings)
     if problems:
         raise SettingsError(
             "\n".join(problems), f"Correct {file}; 'localcdap doctor' shows all settings."
@@ -227,6 +228,24 @@ def _find_unknown_profiles(
     for where, key, profile in named:
         if profile is not None and profile not in known:
             yield f"{where}: {key}: There is no profile '{profile}'; available: {', '.join(known)}"
+
+
+def _adapt_session_memory(settings: Settings) -> Iterator[str]:
+    """Have the default of ``plugin.session_memory_mb`` leave half of ``plugin.memory_mb``.
+
+    Yield a problem when a value that is set is more than the whole.
+    """
+    key, whole = "plugin.session_memory_mb", settings.plugin_memory_mb
+    origin = settings.origins.get(key)
+    if origin is None:
+        settings.plugin_session_memory_mb = min(
+            settings.plugin_session_memory_mb, max(whole // 2, 1)
+        )
+    elif settings.plugin_session_memory_mb > whole:
+        yield (
+            f"{origin}: {key}: Expected at most {whole}, as it is part of plugin.memory_mb, "
+            f"got {settings.plugin_session_memory_mb}"
+        )
 
 
 def _suggest_key(key: str) -> str:

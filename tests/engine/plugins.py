@@ -83,6 +83,12 @@ class SameFrame(Transform):
         return df
 
 
+@plugin(type="transform", name="Spread", description="Divides records into seven parts.")
+class Spread(Transform):
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        return df.repartition(7)
+
+
 @plugin(type="transform", name="SameRecord", description="Passes records on as they are, as dicts.")
 class SameRecord(Transform):
     one_to_one = True

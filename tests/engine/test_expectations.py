@@ -168,16 +168,114 @@ def test_a_wrong_reference_is_found_before_a_record_is_read(pipeline, key):
         pipeline.plan()
 
 
-def test_the_profile_of_a_sink_is_taken_from_a_sample(spark, pipeline):
-    pipeline.source("in", SCHEMA, RECORDS * 500)
-    pipeline.sink("out", "in")
+NESTED = Schema.record(
+    "nested",
+    [
+        ("number", Schema.DOUBLE.as_nullable),
+        ("word", Schema.STRING.as_nullable),
+        ("list", Schema.array(Schema.STRING.as_nullable).as_nullable),
+        ("inner", Schema.record("inner", [("x", Schema.LONG.as_nullable)]).as_nullable),
+    ],
+)
+VALUES = [
+    *(float("nan"), 0.0, -0.0, float("inf"), float("-inf"), 1.5, None, 1e308, 5e-324),
+]
+WORDS = [None, "", " ", "é", "e\u0301", "a\x00b", "x" * 5000]
+NASTY = [
+    {"number": number, "word": word, "list": given, "inner": {"x": None}}
+    for number in VALUES
+    for word in WORDS
+    for given in (None, [], [None], ["a", None])
+]
+"""Each pair of a number and a word is there four times; zero is the same with both signs."""
+
+
+def build_nasty_pipeline(pipeline, records):
+    pipeline.source("in", NESTED, records)
+    checked = rules(
+        {"rule": "unique", "columns": ["number"]},
+        {"rule": "unique", "columns": ["word"]},
+        {"rule": "unique", "columns": ["number", "word"]},
+        {"rule": "range", "column": "number", "max": 2},
+        {"rule": "not-null", "column": "list"},
+    )
+    pipeline.stage("spread", plugins.Spread, {}, ["in"], expectations=checked)
+    pipeline.sink("out", "spread")
+
+
+def test_violations_are_counted_over_all_parts(any_pipeline):
+    build_nasty_pipeline(any_pipeline, NASTY)
+
+    any_pipeline.run()
+
+    each = len(NASTY) // len(VALUES)
+    found = {r.label: r.violations for r in any_pipeline.results}
+    assert found == {
+        "number is unique": 8 * each - 7,
+        "word is unique": len(NASTY) * 6 // 7 - 6,
+        "number, word are unique": 8 * 6 * 4 - 7 * 6,
+        "number is at most 2": 3 * each,
+        "list is not null": len(NASTY) // 4,
+    }
+    assert len(any_pipeline.read("out")) == len(NASTY)
+
+
+def test_no_records_violate_nothing(any_pipeline):
+    build_nasty_pipeline(any_pipeline, [])
+
+    any_pipeline.run()
+
+    assert {(r.violations, r.checked) for r in any_pipeline.results} == {(0, 0)}
+
+
+def test_the_files_of_hashes_are_private_and_are_removed(spark, tmp_path):
+    pipeline = LocalTester(spark, tmp_path)
+    build_nasty_pipeline(pipeline, NASTY)
+    context = pipeline.build_run_context()
+    plan = plan_flow(pipeline.flow, context, counts=True)
+
+    execute_plan(plan, pipeline.flow, spark, tag="hashes", block=context.block)
+
+    files = list(Path(context.message_directory).iterdir())
+    hashes = [file for file in files if file.name.startswith("keys-")]
+    assert {file.stat().st_mode & 0o777 for file in hashes} == {0o600}
+    plan.expectations.get_results()
+    assert not any(file.exists() for file in hashes)
+    with pytest.raises(StageError, match="The repeated values cannot be counted"):
+        plan.expectations.get_results()
+
+
+def take_profile(pipeline, spark):
     context = pipeline.build_run_context()
     context.profiles = True
     plan = plan_flow(pipeline.flow, context, counts=False)
-
     execute_plan(plan, pipeline.flow, spark, tag="profiles", block=context.block)
-
     (profile,) = plan.profiler.get_profiles()
+    return profile
+
+
+def test_a_profile_is_the_same_on_this_machine_and_on_a_cluster(spark, tmp_path):
+    profiles = []
+    for kind in (PipelineTester, LocalTester):
+        pipeline = kind(spark, tmp_path)
+        numbers = [{"n": n, "word": None} for n in range(20_000)]
+        pipeline.source("in", NUMBERS, numbers)
+        pipeline.sink("out", "in")
+        profiles.append(take_profile(pipeline, spark))
+
+    assert profiles[0] == profiles[1]
+    assert profiles[0].rows == 20_000
+    # then those whose place is a multiple of 128, and from 16,384 on of 256
+    assert profiles[0].sampled == 1_000 + 120 + 15
+
+
+def test_the_profile_of_a_sink_is_taken_from_a_sample(spark, any_pipeline):
+    pipeline = any_pipeline
+    pipeline.source("in", SCHEMA, RECORDS * 500)
+    pipeline.sink("out", "in")
+
+    profile = take_profile(pipeline, spark)
+
     columns = {each.name: each for each in profile.columns}
     assert (profile.stage, profile.rows) == ("out", 3000)
     assert 1000 <= profile.sampled < 2500

@@ -18,6 +18,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
@@ -232,6 +233,28 @@ class TestLife:
             assert "older settings" in other.get_status().summary
         finally:
             holder.communicate()
+
+    def test_one_of_another_version_is_not_used(self, directory: Path):
+        record = started(directory)
+        older = msgspec.structs.replace(record, program="of an older version")
+        (directory / RECORD).write_bytes(msgspec.json.encode(older))
+        server = own_server(directory)
+        holder = subprocess.Popen(
+            [sys.executable, "-c", HOLD, str(server.leases)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        try:
+            assert server.get_status().outdated
+            with pytest.raises(
+                EngineError, match="is that of another version of localcdap, and in use"
+            ):
+                server.ensure()
+        finally:
+            holder.communicate()
+            (directory / RECORD).write_bytes(msgspec.json.encode(record))
 
     def test_killed_server_is_replaced(self, directory: Path):
         before = started(directory)

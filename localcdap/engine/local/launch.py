@@ -6,6 +6,7 @@ installed works and the process id is that of the server. The options are those 
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import sys
@@ -123,6 +124,11 @@ def find_spark_home() -> Path:
     if spec is None or spec.origin is None:
         raise EngineError("PySpark is not installed.", "Run: pip install 'pyspark[connect]'")
     return Path(spec.origin).parent
+
+
+def compute_program_digest() -> str:
+    """Return the digest of the source of the server's main class."""
+    return hashlib.sha256(_MAIN.read_bytes()).hexdigest()
 
 
 def build_server_command(java: JavaRuntime, cores: str, memory: str, directory: Path) -> list[str]:

@@ -19,7 +19,7 @@ import msgspec
 from localcdap.api.errors import EngineError
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.java_runtime import find_java
-from localcdap.engine.local.launch import find_spark_home
+from localcdap.engine.local.launch import compute_program_digest, find_spark_home
 from localcdap.engine.local.leases import are_leases_held
 from localcdap.engine.local.server_record import (
     LEASES,
@@ -158,7 +158,14 @@ class EngineServer:
 
     def _is_usable(self, record: ServerRecord) -> bool:
         # The caller may hold a lease already, so that the server cannot stop before it is used.
-        return self._is_current(record) or are_leases_held(self.leases, by_others=True)
+        if self._is_current(record) or not are_leases_held(self.leases, by_others=True):
+            return self._is_current(record)
+        if record.program != compute_program_digest():
+            raise EngineError(
+                f"The Spark server in {self.directory} is that of another version of localcdap, and in use.",
+                "Wait until its runs have ended, or stop it: localcdap engine stop.",
+            )
+        return True
 
     def _is_current(self, record: ServerRecord) -> bool:
         from importlib import metadata
@@ -167,6 +174,7 @@ class EngineServer:
             record.options == self._options
             and _is_this_python(Path(record.python))
             and record.spark == metadata.version("pyspark")
+            and record.program == compute_program_digest()
         )
 
     @contextlib.contextmanager

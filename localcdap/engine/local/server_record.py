@@ -49,6 +49,8 @@ class ServerRecord(msgspec.Struct, frozen=True):
     """The interpreter that runs the server's Python workers."""
     spark: str
     """Version."""
+    program: str = ""
+    """The digest of the server's main class, which other versions of localcdap have otherwise."""
 
     @property
     def port(self) -> int:

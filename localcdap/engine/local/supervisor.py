@@ -36,6 +36,7 @@ from localcdap.engine.local.launch import (
     build_server_command,
     build_server_environment,
     build_worker_environment,
+    compute_program_digest,
     write_configuration,
 )
 from localcdap.engine.local.leases import are_leases_held
@@ -258,6 +259,7 @@ def _create_record(
         options=options,
         python=sys.executable,
         spark=metadata.version("pyspark"),
+        program=compute_program_digest(),
     )
 
 

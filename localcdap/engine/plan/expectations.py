@@ -2,7 +2,7 @@
 
 One observation counts all rules of a stream, without a job of its own. Rules of uniqueness compare records
 with each other. On this machine the tasks write hashes of the values into files, in which this process finds
-equal ones, see :mod:`localcdap.engine.tasks.key_hashes`. On a cluster, whose workers do not see the run's
+equal ones, see :mod:`localcdap.engine.plan.key_hashes`. On a cluster, whose workers do not see the run's
 directory, the stream is computed once, kept, and one aggregate counts all of its rules of this kind. Where
 such a rule sends records to error, a window numbers the records with the same values instead.
 """
@@ -21,11 +21,12 @@ from localcdap.api.schema import Schema
 from localcdap.engine.messages.flow import SINKS, Flow, Stage, Stream
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
-from localcdap.engine.plan.record_counter import count_rows
+from localcdap.engine.plan.key_hashes import count_repeated
+from localcdap.engine.plan.record_counter import ROWS, count_rows
 from localcdap.engine.plan.rule_columns import add_rule_column
+from localcdap.engine.plan.server_functions import write_hash
 from localcdap.engine.plan.spark_types import quote_column, spark_type
 from localcdap.engine.spark_internals import create_observation
-from localcdap.engine.tasks.key_hashes import count_repeated, create_hash_writer
 from localcdap.engine.tasks.pass_plan import ERROR_FIELDS
 from localcdap.expectations.results import RuleResult, create_result
 from localcdap.expectations.rules import (
@@ -42,9 +43,8 @@ if TYPE_CHECKING:
 
 _REMOVED: Final = "__expectation_removed"
 """The number, from 1, of the rule for which a record is taken out."""
-_HASHES: Final = "__expectation_hashes"
-"""The file of the hashes of a rule, whose index follows, and how many are new in it."""
-_ROWS: Final = "rows"
+_HASHED: Final = "hashed"
+"""The number of the hashes of a rule, whose index follows."""
 
 
 def list_rule_columns(stage: Stage, available: Sequence[str]) -> list[str]:
@@ -120,10 +120,15 @@ class ExpectationPlan:
             for index, rule in enumerate(stage.expectations)
             if isinstance(rule, Unique) and rule.action is not RuleAction.ERROR
         ]
-        frame, hashed = self._hash(frame, compared)
-        later = [] if hashed else compared
-        counts = [f.count(f.lit(1)).alias(_ROWS)]
-        counts += [f.collect_list(f"{_HASHES}{index}").alias(str(index)) for index in hashed]
+        directory = self._run.message_directory
+        hashed, later = ([], compared) if directory is None else (compared, [])
+        given = frame
+        counts = [f.count(f.lit(1)).alias(ROWS)]
+        counts += [
+            column
+            for index, unique in hashed
+            for column in _hash_values(index, unique, str(directory))
+        ]
         removing: list[tuple[int, Column]] = []
         for index, rule in enumerate(stage.expectations):
             removes = rule.action is RuleAction.ERROR
@@ -136,8 +141,9 @@ class ExpectationPlan:
             frame = frame.withColumn(_REMOVED, _number_first(removing))
             counts.append(f.count(_REMOVED).alias(_REMOVED))
         observation = create_observation(f"{self._prefix}_{len(self._checked)}")
-        checked = _CheckedStage(stage, observation, hashed)
+        checked = _CheckedStage(stage, observation, [index for index, _ in hashed])
         self._checked.append(checked)
+        is_wider = frame is not given
         frame = frame.observe(observation, *counts)
         wants_errors = bool(self._flow.list_readers(Stream(stage.name, errors=True)))
         if later or (removing and wants_errors):
@@ -149,7 +155,18 @@ class ExpectationPlan:
             self._violating[stage.name] = self._to_error_records(stage, schema, frame)
         if removing:
             frame = frame.where(f.col(_REMOVED).isNull())
-        return frame.select(*map(quote_column, schema.field_names))
+        return frame.select(*map(quote_column, schema.field_names)) if is_wider else frame
+
+    def find_row_count(self, stream: Stream) -> Any | None:
+        """Return the observation that counts all records of a stream as :data:`ROWS`; None without one."""
+        if stream.errors or stream.port is not None:
+            return None
+        for checked in self._checked:
+            rules = checked.stage.expectations
+            if checked.stage.name == stream.stage:
+                removes = any(rule.action is RuleAction.ERROR for rule in rules)
+                return None if removes else checked.observation
+        return None
 
     def compute_uniqueness(self) -> None:
         """Count what only an aggregate can, before the sinks are written; the records are kept for these."""
@@ -163,19 +180,20 @@ class ExpectationPlan:
         results: list[RuleResult] = []
         for checked in sorted(self._checked, key=lambda c: self._flow.stages.index(c.stage)):
             observed = checked.observation.get
-            rows = int(observed[_ROWS] or 0)
+            rows = int(observed[ROWS] or 0)
             for index, rule in enumerate(checked.stage.expectations):
                 if index in checked.hashed:
-                    number = self._count_hashes(checked.stage.name, observed.get(str(index)) or ())
+                    files, count = observed.get(str(index)), observed.get(f"{_HASHED}{index}")
+                    number = self._count_hashes(checked.stage.name, files or (), int(count or 0))
                 else:
                     number = checked.found.get(index, int(observed.get(str(index)) or 0))
                 results.append(create_result(checked.stage.name, rule, rows, number))
         return results
 
-    def _count_hashes(self, stage: str, told: Iterable[str]) -> int:
+    def _count_hashes(self, stage: str, files: Iterable[str], count: int) -> int:
         assert self._run.message_directory is not None
         try:
-            return count_repeated(Path(self._run.message_directory), told)
+            return count_repeated(Path(self._run.message_directory), files, count)
         except (OSError, ValueError) as error:
             raise StageError(
                 f"The repeated values cannot be counted: {error}",
@@ -189,17 +207,6 @@ class ExpectationPlan:
             checked.stage.name: int(checked.observation.get.get(_REMOVED) or 0)
             for checked in self._checked
         }
-
-    def _hash(
-        self, frame: DataFrame, rules: Sequence[tuple[int, Unique]]
-    ) -> tuple[DataFrame, list[int]]:
-        """Have tasks write the hashes for rules if they can; return the indexes of these rules, too."""
-        directory = self._run.message_directory
-        if directory is None:
-            return frame, []
-        for index, rule in rules:
-            frame = _write_hashes(frame, index, rule, directory)
-        return frame, [index for index, _ in rules]
 
     def _add_rule(
         self, stage: Stage, schema: Schema, frame: DataFrame, index: int, rule: Expectation
@@ -303,17 +310,15 @@ def _number_first(removing: list[tuple[int, Column]]) -> Column:
     return number
 
 
-def _write_hashes(frame: DataFrame, index: int, rule: Unique, directory: str) -> DataFrame:
-    """Have tasks write the hashes of the values of a rule, and name their files in a column."""
+def _hash_values(index: int, rule: Unique, directory: str) -> list[Column]:
+    """Have tasks write the hashes of the values of a rule; return their files and how many they are."""
     from pyspark.sql import functions as f
-    from pyspark.sql.types import StringType
 
     columns = [f.col(quote_column(name)) for name in rule.columns]
     is_compared = reduce(lambda one, other: one & other, (c.isNotNull() for c in columns))
-    halves = (f.xxhash64(*columns), f.xxhash64(f.lit(1), *columns))
-    write = f.arrow_udf(create_hash_writer(directory), StringType())
-    told = write.asNondeterministic()(*(f.when(is_compared, half) for half in halves))
-    return frame.withColumn(f"{_HASHES}{index}", told)
+    first = f.when(is_compared, f.xxhash64(*columns))
+    files = f.collect_list(write_hash(directory, first, f.xxhash64(f.lit(1), *columns)))
+    return [files.alias(str(index)), count_rows(is_compared).alias(f"{_HASHED}{index}")]
 
 
 def _count_all_repeated(frame: DataFrame, rules: list[tuple[int, Unique]]) -> dict[int, int]:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _REPORTS: Final = "reports"
+ROWS: Final = "rows"
+"""The number of rows in an observation."""
 
 
 class RecordCounter:
@@ -53,13 +55,19 @@ class RecordCounter:
         observation = self._add_observation(
             [CountKey(stream.stage, _count_name(stream), stream.port)]
         )
-        counted: DataFrame = df.observe(observation, f.count(f.lit(1)).alias("0"))
+        counted: DataFrame = df.observe(observation, f.count(f.lit(1)).alias(ROWS))
         return counted
+
+    def take_from(self, observation: Any, stream: Stream) -> None:
+        """Declare that the observation of others counts the records of a stream, as :data:`ROWS`."""
+        self._observations.append(
+            (observation, [CountKey(stream.stage, _count_name(stream), stream.port)])
+        )
 
     def observe_errors(self, df: DataFrame, stage: str, is_error: Column) -> DataFrame:
         """Count the rows of a DataFrame that are error records of a stage."""
         observation = self._add_observation([CountKey(stage, "error")])
-        counted: DataFrame = df.observe(observation, count_rows(is_error).alias("0"))
+        counted: DataFrame = df.observe(observation, count_rows(is_error).alias(ROWS))
         return counted
 
     def observe_pass(self, df: DataFrame, keys: list[CountKey]) -> DataFrame:
@@ -97,8 +105,9 @@ class RecordCounter:
         metrics: Counter[tuple[str, str]] = Counter()
         for observation, keys in self._observations:
             found = observation.get
-            if "0" in found:
-                counted[keys[0]] = int(found["0"] or 0)
+            rows = found.get(ROWS)
+            if rows is not None:
+                counted[keys[0]] = int(rows)
                 continue
             reports: list[TaskReport] = [decode_report(data) for data in found.get(_REPORTS) or ()]
             for i, key in enumerate(keys):

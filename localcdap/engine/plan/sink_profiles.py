@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.schema import LogicalType, Schema, Type
 from localcdap.engine.messages.profiles import SinkColumn, SinkProfile
+from localcdap.engine.plan.server_functions import is_sampled
 from localcdap.engine.plan.spark_types import quote_column
 from localcdap.engine.spark_internals import add_below_observations, create_observation
 
@@ -31,7 +32,7 @@ _KEPT: Final = (
     f"{_PLACE} % cast(power(2, greatest(floor(log2({_PLACE})) - 6, 0)) as bigint) = 0"
 )
 """Whether the record of a place, from 0, in its part of the data is in the sample: from place 1,000 on, 64
-for each doubling of the place."""
+for each doubling of the place. The local server has the same rule, ``RecordSampler``."""
 _PLACE_MASK: Final = (1 << 33) - 1
 """The bits of ``monotonically_increasing_id`` that number the records of a part."""
 _NESTED: Final = (Type.ARRAY, Type.MAP, Type.RECORD, Type.UNION, Type.BYTES)
@@ -41,10 +42,12 @@ class SinkProfiler:
     """Takes the samples of the sinks of one plan.
 
     :param prefix: of the names of observations.
+    :param is_local: whether the tasks are on this machine, see :mod:`localcdap.engine.plan.server_functions`.
     """
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, *, is_local: bool) -> None:
         self._prefix: Final = "localcdap_profile_" + re.sub(r"\W", "_", prefix)
+        self._is_local: Final = is_local
         self._observed: Final[list[tuple[str, list[tuple[str, Schema]], Any]]] = []
 
     def observe(
@@ -59,15 +62,16 @@ class SinkProfiler:
 
         fields = [(field.name, field.schema.non_nullable) for field in schema][:_MOST_COLUMNS]
         values = [_shorten(name, type).alias(str(i)) for i, (name, type) in enumerate(fields)]
-        record = f.when(f.col(_IS_KEPT), f.to_json(f.struct(*values)))
+        is_kept = is_sampled() if self._is_local else f.col(_IS_KEPT)
+        record = f.when(is_kept, f.to_json(f.struct(*values)))
+        observed = f.count(f.lit(1)).alias(_ROWS), f.collect_list(record).alias(_SAMPLE)
         observation = create_observation(f"{self._prefix}_{len(self._observed)}")
         self._observed.append((stage, fields, observation))
+        if self._is_local:
+            return frame.observe(observation, *observed)
         # Spark copies each record after an observation when columns are added or removed.
         placed = add_below_observations(frame, _add_place) if is_read_once else _add_place(frame)
-        counted = placed.observe(
-            observation, f.count(f.lit(1)).alias(_ROWS), f.collect_list(record).alias(_SAMPLE)
-        )
-        return counted.select(*map(quote_column, schema.field_names))
+        return placed.observe(observation, *observed).select(*map(quote_column, schema.field_names))
 
     def get_profiles(self) -> list[SinkProfile]:
         """Return the profiles in the order of the sinks; waits for the observations."""
@@ -84,7 +88,7 @@ class SinkProfiler:
 
 
 def _add_place(frame: DataFrame) -> DataFrame:
-    """Add whether a record is in the sample: an observation evaluates nothing that depends on its place."""
+    """Add whether a record is in the sample: Spark's functions do not find the place in an observation."""
     from pyspark.sql import functions as f
 
     place = f.monotonically_increasing_id().bitwiseAND(f.lit(_PLACE_MASK))

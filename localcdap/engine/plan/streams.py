@@ -82,7 +82,7 @@ class PlannedStreams:
             stage.name: list_read_fields(plugins[stage.name], stage) for stage in flow.stages
         }
         if run.profiles:
-            self.plan.profiler = SinkProfiler(prefix)
+            self.plan.profiler = SinkProfiler(prefix, is_local=run.message_directory is not None)
         if any(stage.expectations for stage in flow.stages):
             self.plan.expectations = ExpectationPlan(flow, run, prefix, self.persist)
         read = {s.name: add_rule_columns(s, self.read_fields[s.name]) for s in flow.stages}
@@ -136,12 +136,21 @@ class PlannedStreams:
             if schema.field_names != full.field_names:
                 frame = frame.select(*map(quote_column, schema.field_names))
         if self.counter is not None and not counted and not self._leave_count_to_reader(stream):
-            frame = self.counter.observe(frame, stream)
+            frame = self._count(self.counter, stream, frame)
         if persisted:
             self._persisted.add(stream)
         elif self.count_uses(stream) > 1:
             frame = self.persist(frame)
         self.plan.frames[stream] = assume_schema(frame, schema)
+
+    def _count(self, counter: RecordCounter, stream: Stream, frame: DataFrame) -> DataFrame:
+        """Have the records of a stream counted, once for the rules of the stage and the counts."""
+        rules = self.plan.expectations
+        observation = None if rules is None else rules.find_row_count(stream)
+        if observation is None:
+            return counter.observe(frame, stream)
+        counter.take_from(observation, stream)
+        return frame
 
     def persist(self, frame: DataFrame) -> DataFrame:
         """Have a DataFrame computed once while this plan is executed, see :func:`persist_frames`."""
