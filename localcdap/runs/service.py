@@ -185,6 +185,13 @@ class RunService(RunReports):
             self._changed.wait_for(differs, timeout_s)
         return self._place(self._records.get(run))
 
+    @requires(OF_RUN)
+    def wait_for_end(self, run: str, timeout_s: float) -> Run:
+        """Return the run as soon as it has ended, or as it is after the timeout."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._records.get(run).status.is_end, timeout_s)
+        return self._place(self._records.get(run))
+
     @requires(of_namespace())
     @shows_visible(get_run_entity)
     def list_runs(self, namespace: str, pipeline: str | None = None, limit: int = 0) -> list[Run]:

@@ -182,7 +182,7 @@ def _watch(cdap: Cdap, run: Run) -> Run:
         if run.position:
             echo(f"The run {run.run} is {describe_state(run)}.", err=True)
         while not run.status.is_end:
-            run = cdap.runs.wait(run.run, run.version, timeout_s=30.0)
+            run = cdap.runs.wait_for_end(run.run, timeout_s=30.0)
         return run
     from localcdap.cli.runs.progress import ProgressDisplay, get_earlier_seconds
 

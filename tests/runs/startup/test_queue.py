@@ -233,6 +233,22 @@ def test_waiting_for_a_change_tells_a_new_position(instance, blocker, tmp_path):
     assert seen == [1]
 
 
+def test_waiting_for_the_end_is_not_disturbed_by_changes(instance, blocker, tmp_path):
+    first, second = start(instance, tmp_path), start(instance, tmp_path)
+    runs = instance.cdap.runs
+    assert runs.wait_for_end(second.run, 0.01).position == 2
+    seen: list[Run] = []
+    thread = threading.Thread(target=lambda: seen.append(runs.wait_for_end(second.run, 60)))
+    thread.start()
+    runs.stop(first.run)
+    thread.join(0.2)
+    assert not seen  # it has moved up only
+    runs.stop(second.run)
+    thread.join(60)
+    assert [each.status for each in seen] == [RunStatus.KILLED]
+    assert runs.wait_for_end(second.run, 60).status is RunStatus.KILLED
+
+
 def test_a_run_is_stopped_in_the_queue(instance, blocker, tmp_path):
     first, second = start(instance, tmp_path), start(instance, tmp_path)
     stopped = instance.cdap.runs.stop(first.run)
