@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run, StageCounts
-from localcdap.store.store import Store
+
+if TYPE_CHECKING:
+    from localcdap.store.store import Store
 
 LONGEST_PAGE: Final = 1000
 """The most runs in a page."""

@@ -8,13 +8,15 @@ to any row without reading those before it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from localcdap.api.errors import NotFoundError
 from localcdap.runs.model import StoredLogLine
-from localcdap.store.store import Store, Transaction
+
+if TYPE_CHECKING:
+    from localcdap.store.store import Store, Transaction
 
 STRETCH: Final = 500
 """Rows between two entries of an outline."""

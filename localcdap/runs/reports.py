@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.runs.access import OF_RUN
 from localcdap.runs.logs import LogFilter, LogHit, LogOutline, LogSummary, RunLogs
 from localcdap.runs.model import StoredAlert, StoredLogLine
 from localcdap.runs.stage_reports import StageReports
 from localcdap.security.access import requires
-from localcdap.store.store import Store
+
+if TYPE_CHECKING:
+    from localcdap.store.store import Store
 
 
 class RunReports:

@@ -12,10 +12,10 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.runs.model import get_now
-from localcdap.store.store import Store
 
 if TYPE_CHECKING:
     from localcdap.runs.records import RunRecords
+    from localcdap.store.store import Store
 
 _LOG: Final = logging.getLogger(__name__)
 _DAY_MS: Final = 86_400_000

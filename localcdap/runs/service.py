@@ -24,7 +24,6 @@ from localcdap.runs.retention import RunPruner, RunRetention
 from localcdap.runs.startup.profiles import ProfileSummary
 from localcdap.security.access import of_namespace, open_to_all, requires, shows_visible
 from localcdap.security.authorizer import ALLOW_ALL
-from localcdap.store.store import Store
 
 if TYPE_CHECKING:
     from localcdap.messaging.topics import Topics
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from localcdap.runs.startup.processes import RunProcess
     from localcdap.runs.startup.provisioners import Provisioners
     from localcdap.runs.watcher import WatchedRun
+    from localcdap.store.store import Store
 
 _ATTEMPTS: Final = 3
 """Attempts at applying a message before it is skipped as poisonous."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -11,7 +11,9 @@ from localcdap.decoders import decode_json
 from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.engine.messages.spool import Alerted
 from localcdap.runs.model import StoredAlert
-from localcdap.store.store import Store, Transaction
+
+if TYPE_CHECKING:
+    from localcdap.store.store import Store, Transaction
 
 _ALL: Final = 2**62
 
