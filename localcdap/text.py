@@ -1,4 +1,4 @@
-"""Formats counts, times, sizes and untrusted text, and finds the most similar name.
+"""Formats counts, times, sizes and untrusted text, splits pairs, and finds the most similar name.
 
 Every front end and every service uses these functions, so that one number, name or byte looks the
 same in the terminal studio, in a command's answer and in an error message. The module imports
@@ -33,6 +33,17 @@ _MOST_SIMILAR: Final = 5
 _MIN_SIMILARITY: Final = 60
 """The lowest similarity, 0 to 100, of a name that is worth suggesting. It finds a name with a letter
 missing, doubled or exchanged, and leaves out names that share only an ending."""
+
+
+def split_pair(text: str) -> tuple[str, str]:
+    """Return key and value of a text ``KEY=VALUE``.
+
+    :raises ValueError: for a text without a key or without ``=``.
+    """
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        raise ValueError(f"'{text}' is not of the form KEY=VALUE.")
+    return key, value
 
 
 def plural(count: int, noun: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from localcdap.home import Home, find_home
+from localcdap.text import split_pair
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap
@@ -47,14 +48,15 @@ def parse_pairs(pairs: Iterable[str], option: str | None = None) -> dict[str, st
     """
     values: dict[str, str] = {}
     for pair in pairs:
-        key, separator, value = pair.partition("=")
-        if not separator or not key:
-            message = f"'{pair}' is not of the form KEY=VALUE."
+        try:
+            key, value = split_pair(pair)
+        except ValueError as error:
+            message = str(error)
             raise (
                 click.BadParameter(message, param_hint=option)
                 if option
                 else click.UsageError(message)
-            )
+            ) from None
         values[key] = value
     return values
 

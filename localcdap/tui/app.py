@@ -24,7 +24,7 @@ from localcdap.tui.areas import AREAS, Area
 from localcdap.tui.base_app import BaseApp
 from localcdap.tui.dialogs.open_failed import OpenFailedDialog
 from localcdap.tui.host_connection import HostConnection
-from localcdap.tui.routes import NavigationTarget, find_area
+from localcdap.tui.routes import AreaTarget, NavigationTarget, find_area
 from localcdap.tui.service_calls import ServiceCalls
 from localcdap.tui.system import idle_gc
 from localcdap.tui.system.external_editor import edit_file
@@ -181,7 +181,8 @@ class StudioApp(BaseApp):
         await self.switch_mode(find_area(target))
         screen = self.screen_stack[0]
         assert isinstance(screen, AreaScreen)
-        screen.show_target(target)
+        if not isinstance(target, AreaTarget):
+            screen.show_target(target)
 
     def _connect(self) -> None:
         self.connection.open(

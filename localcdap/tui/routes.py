@@ -62,6 +62,16 @@ class NewPipelineTarget:
 
 
 @dataclass(frozen=True)
+class AreaTarget:
+    """An area as it is, in the current namespace.
+
+    :param area: its name.
+    """
+
+    area: str
+
+
+@dataclass(frozen=True)
 class RunTarget:
     """A run, shown in the runs area."""
 
@@ -182,6 +192,7 @@ NavigationTarget = (
     | DeployedTarget
     | DocumentTarget
     | NewPipelineTarget
+    | AreaTarget
     | RunTarget
     | RunHistoryTarget
     | SchedulesTarget
@@ -198,6 +209,8 @@ NavigationTarget = (
 def find_area(target: NavigationTarget) -> str:
     """Return the area that shows a target."""
     match target:
+        case AreaTarget():
+            return target.area
         case RunTarget() | RunHistoryTarget():
             return "runs"
         case SchedulesTarget():

@@ -133,7 +133,7 @@ CHECKED = {
     ),
     "any on namespace {namespace}; shows what is visible": (
         "applications.list_applications applications.list_page datasets.list_datasets "
-        "lineage.list_datasets runs.list_runs schedules.list_events schedules.list_jobs "
+        "lineage.list_datasets lineage.list_recent runs.list_runs schedules.list_events schedules.list_jobs "
         "schedules.list_schedules schedules.list_triggered_by tables.list_tables"
     ),
     "EXECUTE on namespace of job {id}": "jobs.stop",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -13,6 +13,12 @@ from localcdap.api.errors import BadRequestError
 from localcdap.cli.files import read_text
 from localcdap.cli.options import parse_pairs
 from localcdap.decoders import convert
+from localcdap.schedules.mapping_texts import (
+    parse_argument_mapping,
+    parse_property_mapping,
+    write_mapping,
+)
+from localcdap.schedules.mappings import TriggerMapping
 from localcdap.schedules.model import (
     MAPPING,
     ConcurrencyConstraint,
@@ -79,7 +85,7 @@ def build_request(options: RequestOptions, namespace: str) -> ScheduleRequest:
     properties = parse_pairs(options.arguments)
     mapping = _build_mapping(options)
     if mapping is not None:
-        properties[MAPPING] = json.dumps(mapping)
+        properties[MAPPING] = mapping
     if properties:
         request.properties = {**(request.properties or {}), **properties}
     if options.description is not None:
@@ -122,20 +128,11 @@ def _build_constraints(options: RequestOptions) -> list[Constraint]:
     return found
 
 
-def _build_mapping(options: RequestOptions) -> Mapping[str, Any] | None:
-    """Return the mapping of ``TARGET=SOURCE`` and ``TARGET=STAGE.PROPERTY``."""
-    arguments = [
-        {"source": source, "target": target}
-        for target, source in parse_pairs(options.mapped).items()
-    ]
-    properties = []
-    for target, place in parse_pairs(options.mapped_properties).items():
-        stage, dot, source = place.rpartition(".")
-        if not dot:
-            raise BadRequestError(
-                f"'{place}' is not a valid property of a stage.", "Write TARGET=STAGE.PROPERTY."
-            )
-        properties.append({"stageName": stage, "source": source, "target": target})
-    if not arguments and not properties:
-        return None
-    return {"arguments": arguments, "pluginProperties": properties}
+def _build_mapping(options: RequestOptions) -> str | None:
+    """Return what the run takes from the triggering one; None when it takes nothing."""
+    return write_mapping(
+        TriggerMapping(
+            [parse_argument_mapping(each) for each in options.mapped],
+            [parse_property_mapping(each) for each in options.mapped_properties],
+        )
+    )

@@ -28,6 +28,7 @@ from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.lineage.time_range import parse_time_range
 from localcdap.metadata.lineage.traversal import MOST_EDGES, DatasetGraph, FieldGraph
+from localcdap.metadata.lineage.usage import DatasetUsage
 from localcdap.metadata.lineage.visible_lineage import VisibleLineage, find_visible
 from localcdap.namespaces.service import NamespaceService
 from localcdap.security.access import (
@@ -123,6 +124,19 @@ class LineageService:
         """
         self._namespaces.require(namespace)
         return [DatasetId(namespace, each) for each in self._lineage.list_datasets(namespace)]
+
+    @requires(of_namespace())
+    @shows_visible(lambda usage: usage.dataset.to_entity())
+    def list_recent(self, namespace: str, limit: int = 20) -> list[DatasetUsage]:
+        """Return the last use of each of the datasets that runs read or wrote last, the newest first.
+
+        :raises NotFoundError: when there is no such namespace.
+        """
+        self._namespaces.require(namespace)
+        newest: dict[DatasetId, DatasetUsage] = {}
+        for each in self._get_visible().select_usages(self._lineage.list_usage(namespace)):
+            newest.setdefault(each.dataset, each)
+        return list(newest.values())[:limit]
 
     @requires(_OF_DATASET)
     def describe(self, dataset: MetadataEntity) -> DatasetDescription:

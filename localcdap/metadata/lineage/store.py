@@ -51,6 +51,7 @@ from localcdap.metadata.lineage.traversal import (
     trace_datasets,
     trace_fields,
 )
+from localcdap.metadata.lineage.usage import DatasetUsage, list_usage_of_namespace
 from localcdap.metadata.lineage.visible_lineage import ALL_VISIBLE, VisibleLineage
 from localcdap.store.store import Store, Transaction
 
@@ -166,6 +167,11 @@ class LineageStore:
         """Return the datasets of a namespace that have metadata or lineage, in alphabetical order."""
         with self._store.snapshot() as tx:
             return DatasetRecords(tx).list_names(namespace)
+
+    def list_usage(self, namespace: str) -> list[DatasetUsage]:
+        """Return the programs that use the datasets of a namespace, the last use first."""
+        with self._store.snapshot() as tx:
+            return list_usage_of_namespace(tx, namespace)
 
     def find_last_write(self, dataset: DatasetId) -> LastWrite | None:
         """Return the latest run that has written a dataset; None when none has."""

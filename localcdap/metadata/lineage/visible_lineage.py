@@ -26,6 +26,7 @@ from localcdap.metadata.lineage.field_answers import (
 )
 from localcdap.metadata.lineage.place_records import FindSame
 from localcdap.metadata.lineage.relations import DatasetEdge, DatasetId, ProgramId, RelationGroup
+from localcdap.metadata.lineage.usage import DatasetUsage
 from localcdap.security.access import SwitchedAuthorizer
 from localcdap.security.principals import current_principal
 
@@ -52,6 +53,10 @@ class VisibleLineage:
     def select_accesses(self, accesses: Iterable[_Access]) -> list[_Access]:
         """Return the accesses of which the caller sees dataset and program."""
         return [each for each in accesses if self._shows(each.data) and self._shows(each.program)]
+
+    def select_usages(self, usages: Iterable[DatasetUsage]) -> list[DatasetUsage]:
+        """Return the uses of which the caller sees dataset and program."""
+        return [u for u in usages if self._shows(u.dataset) and self._shows(u.program)]
 
     def select_edges(self, edges: Iterable[ApplicationEdge]) -> list[ApplicationEdge]:
         """Return the edges of which the caller sees both datasets and the application."""

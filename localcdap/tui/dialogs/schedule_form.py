@@ -11,15 +11,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.suggester import SuggestFromList
+from textual.suggester import Suggester, SuggestFromList
+from textual.widget import Widget
 from textual.widgets import Button, Footer, Input, Static
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.host.cdap import Cdap
 from localcdap.schedules.model import (
     DAY_MS,
-    MAPPING,
-    AndTrigger,
     Constraint,
     OrTrigger,
     PartitionTrigger,
@@ -28,26 +27,28 @@ from localcdap.schedules.model import (
     Schedule,
     ScheduleRequest,
     TimeTrigger,
-    Trigger,
 )
 from localcdap.schedules.texts import (
-    combine,
     format_partition_trigger,
     format_run_trigger,
-    parse_duration,
-    parse_partition_trigger,
-    parse_run_trigger,
     write_duration,
 )
-from localcdap.text import sanitize_for_terminal
+from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.mapping_names import MappingNames, PairSuggester, read_mapping_names
 from localcdap.tui.dialogs.schedule_conditions import (
     CONDITION_FIELDS,
     ConditionField,
     find_shown,
-    list_hidden,
-    parse_constraint,
     write_constraint,
+)
+from localcdap.tui.dialogs.schedule_entries import (
+    ScheduleEntries,
+    find_zone_of,
+    format_arguments,
+    format_mappings,
+    list_hidden_mappings,
+    list_parts,
 )
 from localcdap.tui.widgets.checkbox import StudioCheckbox
 
@@ -93,6 +94,8 @@ class ScheduleForm(DialogScreen[str]):
         & .row > StudioCheckbox { border: none; height: 1; padding: 0 0 0 1; background: $surface; }
         & #form-times { height: 5; margin: 0 0 0 20; color: $text-muted; }
         & #form-times.-wrong { color: $text-error; }
+        & #form-hidden { margin: 0 0 0 20; color: $text-muted; }
+        & #form-problems { height: auto; max-height: 6; scrollbar-size: 1 1; }
         & #form-problem { height: auto; color: $text-error; }
         & #form-buttons { height: 1; margin-top: 1; align-horizontal: right; }
         & Button { margin-left: 2; min-width: 12; }
@@ -126,7 +129,9 @@ class ScheduleForm(DialogScreen[str]):
                     yield from _compose_text("name", "name", "")
                 yield from self._compose_triggers()
                 yield from self._compose_conditions()
-            yield Static(id="form-problem")
+                yield from self._compose_mappings()
+            with VerticalScroll(id="form-problems", can_focus=False):
+                yield Static(id="form-problem")
             with Horizontal(id="form-buttons"):
                 yield Button("Cancel", id="cancel", compact=True)
                 yield Button("Apply", id="take", variant="primary", compact=True)
@@ -134,7 +139,7 @@ class ScheduleForm(DialogScreen[str]):
 
     def _compose_triggers(self) -> ComposeResult:
         found, namespace = self._schedule, self.studio.namespace
-        parts = _list_parts(found.trigger) if found is not None else []
+        parts = list_parts(found.trigger) if found is not None else []
         time = next((each for each in parts if isinstance(each, TimeTrigger)), None)
         runs = [
             format_run_trigger(each, namespace)
@@ -152,36 +157,73 @@ class ScheduleForm(DialogScreen[str]):
         yield from _compose_text("time zone", "zone", zone, "that of this machine")
         pipelines, datasets = self._choices.pipelines, self._choices.datasets
         example = "PIPELINE=COMPLETED"
-        yield from _compose_text("after runs of", "runs", " ".join(runs), example, pipelines)
+        yield from _compose_text(
+            "after runs of", "runs", " ".join(runs), example, _suggest(pipelines)
+        )
         name = "for partitions of"
-        yield from _compose_text(name, "partitions", " ".join(data), "DATASET=1", datasets)
+        yield from _compose_text(
+            name, "partitions", " ".join(data), "DATASET=1", _suggest(datasets)
+        )
         is_any = found is not None and isinstance(found.trigger, OrTrigger)
         yield from _compose_switch("one of these is enough", "any", is_on=is_any)
 
     def _compose_conditions(self) -> ComposeResult:
         for each in CONDITION_FIELDS:
             found = find_shown(each.kind, self._constraints)
-            text = write_constraint(found, self._zone) if found is not None else ""
+            text = (
+                write_constraint(found, find_zone_of(self._schedule)) if found is not None else ""
+            )
             yield from _compose_condition(
                 each, text, waits=found is not None and found.wait_until_met
             )
         timeout = write_duration(self._schedule.timeout_millis) if self._schedule else ""
         yield from _compose_text("waits at most", "timeout", timeout, write_duration(DAY_MS))
-        given = _format_arguments(self._schedule)
+        given = format_arguments(self._schedule)
         yield from _compose_text("arguments", "arguments", given, "name=value, name=value")
+
+    def _compose_mappings(self) -> ComposeResult:
+        """Compose the rows of what a run takes from the run that has triggered it."""
+        arguments, properties = format_mappings(self._schedule)
+        for label, field, text, example in (
+            ("map arguments", "map", arguments, "ARGUMENT=SOURCE, of the triggering run"),
+            (
+                "map properties",
+                "map-property",
+                properties,
+                "ARGUMENT=STAGE.PROPERTY, of its pipeline",
+            ),
+        ):
+            yield from _compose_text(label, field, text, example, PairSuggester())
+        hidden = list_hidden_mappings(self._schedule)
+        count = len(hidden.arguments) + len(hidden.plugin_properties)
+        if count:
+            note = f"{plural(count, 'mapping')} that cannot be shown here: kept as set"
+            yield Static(note, id="form-hidden")
 
     @property
     def _constraints(self) -> Sequence[Constraint]:
         return self._schedule.constraints if self._schedule is not None else []
 
-    @property
-    def _zone(self) -> str | None:
-        """The zone of the times of the schedule before it is changed."""
-        parts = _list_parts(self._schedule.trigger) if self._schedule is not None else []
-        return next((each.time_zone for each in parts if isinstance(each, TimeTrigger)), None)
-
     def on_mount(self) -> None:
         self._show_times()
+        self._read_names()
+
+    @on(Input.Changed, "#form-runs")
+    def _read_names(self) -> None:
+        """Read the names that the mappings complete: those of the pipelines whose runs trigger this one."""
+        namespace, pipeline = self.studio.namespace, self._pipeline
+        texts = self._read("runs").split()
+        self.call(
+            lambda cdap: read_mapping_names(cdap, namespace, pipeline, texts),
+            on_result=self._complete_mappings,
+            group="names",
+        )
+
+    def _complete_mappings(self, names: MappingNames) -> None:
+        for field, sources in (("map", names.arguments), ("map-property", names.properties)):
+            suggester = self.query_one(f"#form-{field}", Input).suggester
+            if isinstance(suggester, PairSuggester):
+                suggester.targets, suggester.sources = names.targets, sources
 
     @on(Input.Changed, "#form-cron")
     @on(Input.Changed, "#form-zone")
@@ -238,101 +280,45 @@ class ScheduleForm(DialogScreen[str]):
         self._is_applying = False
         text = sanitize_for_terminal(error.full_message)
         self.query_one("#form-problem", Static).update(Content(text))
+        self.query_one("#form-problems").can_focus = bool(text)
+        if self.focused is not None:  # the text takes lines of the fields
+            self.call_after_refresh(self.focused.scroll_visible)
 
     def _build_answer(self) -> FormAnswer:
-        name = self._schedule.name if self._schedule is not None else self._read("name")
-        if not name:
-            raise BadRequestError("Enter a name.")
-        namespace, triggers = self.studio.namespace, list[Trigger]()
-        cron = self._read("cron")
-        if cron:
-            triggers.append(TimeTrigger(cron, self._read("zone") or None))
-        triggers += [parse_run_trigger(each, namespace) for each in self._read("runs").split()]
-        triggers += [
-            parse_partition_trigger(each, namespace) for each in self._read("partitions").split()
-        ]
-        trigger = combine(triggers, any_of=self._is_on("any"))
-        if trigger is None:
-            raise BadRequestError("Enter times, a pipeline or a dataset.")
-        request = ScheduleRequest(trigger)
-        request.constraints = self._build_constraints()
-        timeout = self._read("timeout")
-        request.timeout_millis = parse_duration(timeout) if timeout else DAY_MS
-        request.properties = self._build_arguments()
-        return FormAnswer(name, request)
-
-    def _build_constraints(self) -> list[Constraint]:
-        """Return the constraints: those that the form does not show, or that did not change, stay."""
-        zone, found = self._read("zone") or None, list[Constraint]()
-        for each in CONDITION_FIELDS:
-            text, before = self._read(each.name), find_shown(each.kind, self._constraints)
-            if not text:
-                continue
-            waits = not each.can_drop or self._is_on(f"{each.name}-waits")
-            is_same = (
-                before is not None
-                and (text, zone) == (write_constraint(before, self._zone), self._zone)
-                and waits is before.wait_until_met
-            )
-            found.append(
-                before
-                if before is not None and is_same
-                else parse_constraint(each.kind, text, zone, waits=waits)
-            )
-        return [*found, *list_hidden(self._constraints)]
-
-    def _build_arguments(self) -> dict[str, str]:
-        before = self._schedule.properties if self._schedule is not None else {}
-        found = {MAPPING: before[MAPPING]} if MAPPING in before else {}
-        for each in self._read("arguments").split(","):
-            if not each.strip():
-                continue
-            name, equals, value = each.partition("=")
-            if not equals or not name.strip():
-                raise BadRequestError(
-                    f"'{each.strip()}' is not a valid argument.", "Write name=value."
-                )
-            found[name.strip()] = value.strip()
-        return found
+        texts = {_name(each): each.value.strip() for each in self.query(Input)}
+        switches = {_name(each): each.value for each in self.query(StudioCheckbox)}
+        entries = ScheduleEntries(
+            self.studio.namespace, self._pipeline, self._schedule, texts, switches
+        )
+        return FormAnswer(entries.name, entries.build_request())
 
     def _read(self, field: str) -> str:
         return self.query_one(f"#form-{field}", Input).value.strip()
 
-    def _is_on(self, field: str) -> bool:
-        return self.query_one(f"#form-{field}", StudioCheckbox).value
+
+def _name(field: Widget) -> str:
+    """Return the name of the field of an entry."""
+    return (field.id or "").removeprefix("form-")
 
 
-def can_edit(schedule: Schedule) -> bool:
-    """Whether the form shows all of a schedule: one trigger of each kind of time, and none in others."""
-    trigger = schedule.trigger
-    parts = _list_parts(trigger)
-    is_flat = not any(isinstance(each, AndTrigger | OrTrigger) for each in parts)
-    has_commas = any("," in value for name, value in schedule.properties.items() if name != MAPPING)
-    return is_flat and sum(isinstance(e, TimeTrigger) for e in parts) < 2 and not has_commas
-
-
-def _list_parts(trigger: Trigger) -> list[Trigger]:
-    return trigger.triggers if isinstance(trigger, AndTrigger | OrTrigger) else [trigger]
-
-
-def _format_arguments(schedule: Schedule | None) -> str:
-    given = schedule.properties if schedule is not None else {}
-    return ", ".join(f"{name}={value}" for name, value in given.items() if name != MAPPING)
+def _suggest(known: Sequence[str]) -> Suggester | None:
+    return SuggestFromList(known) if known else None
 
 
 def _compose_text(
-    label: str, field: str, value: str, placeholder: str = "", known: Sequence[str] = ()
+    label: str,
+    field: str,
+    value: str,
+    placeholder: str = "",
+    suggester: Suggester | None = None,
 ) -> ComposeResult:
-    """Compose a row with a text.
-
-    :param known: the values that the field completes.
-    """
+    """Compose a row with a text."""
     with Horizontal(classes="row"):
         yield Static(label, classes="label")
         yield Input(
             value,
             placeholder=placeholder,
-            suggester=SuggestFromList(known) if known else None,
+            suggester=suggester,
             id=f"form-{field}",
             compact=True,
         )

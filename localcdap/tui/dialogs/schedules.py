@@ -19,12 +19,8 @@ from localcdap.schedules.model import EventKind, ScheduleEvent, ScheduleStatus, 
 from localcdap.schedules.triggers import describe_trigger
 from localcdap.text import format_time, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
-from localcdap.tui.dialogs.schedule_form import (
-    FormAnswer,
-    ScheduleChoices,
-    ScheduleForm,
-    can_edit,
-)
+from localcdap.tui.dialogs.schedule_entries import can_edit
+from localcdap.tui.dialogs.schedule_form import FormAnswer, ScheduleChoices, ScheduleForm
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 
 _EVENTS: Final = 5

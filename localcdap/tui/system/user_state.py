@@ -1,4 +1,4 @@
-"""The state that the studio keeps between sessions: the theme, recent files, recent SQL."""
+"""The state that the studio keeps between sessions: the theme, recent files, data and SQL."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from localcdap.decoders import decode_json
 
 _MAX_FILES: Final = 20
 _MAX_RECIPES: Final = 50
+_MAX_OPENED: Final = 100
 _MAX_VERSIONS: Final = 30
 
 
@@ -30,6 +31,17 @@ class RecipeVersion(msgspec.Struct):
     lines: list[str]
 
 
+class OpenedData(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file, a table or data of a connection that were opened in the prep area."""
+
+    namespace: str
+    path: str = ""
+    table: str = ""
+    connection: str = ""
+    place: str = ""
+    """The path in the connection."""
+
+
 class UserState(msgspec.Struct):
     """:param files: recent pipeline files, the newest first."""
 
@@ -43,10 +55,21 @@ class UserState(msgspec.Struct):
     versions: dict[str, list[RecipeVersion]] = {}
     """The versions of recipes, by namespace and data; the newest last."""
 
+    opened: list[OpenedData] = []
+    """What was opened in the prep area, the newest first."""
+
     def remember_file(self, path: Path) -> None:
         """Put a file first among the recent files."""
         name = str(path.absolute())
         self.files = [name, *(each for each in self.files if each != name)][:_MAX_FILES]
+
+    def remember_opened(self, data: OpenedData) -> None:
+        """Put data first among those that were opened in the prep area."""
+        self.opened = [data, *(each for each in self.opened if each != data)][:_MAX_OPENED]
+
+    def list_opened(self, namespace: str) -> list[OpenedData]:
+        """Return what was opened in the prep area in a namespace, the newest first."""
+        return [each for each in self.opened if each.namespace == namespace]
 
     def find_recipe(self, namespace: str, data: str) -> list[str]:
         """Return the lines of the recipe that was last written for data, such as a path."""

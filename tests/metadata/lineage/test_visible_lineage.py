@@ -49,6 +49,15 @@ def cdap(tmp_path_factory, fresh_home):
         yield cdap
 
 
+def test_the_last_uses_are_those_of_visible_programs(cdap):
+    with act_as(BOB):
+        found = cdap.lineage.list_recent("default")
+    assert [(each.dataset.dataset, each.program.application) for each in found] == [
+        ("clean", "enrich"),
+        ("sales", "enrich"),
+    ]
+
+
 def ask(cdap, who, entity=CLEAN):
     """The datasets and applications in all answers about a dataset, without the dataset itself."""
     with act_as(who):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from textual.widgets import Input, Static
 
 from localcdap.home import find_shipped_data
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.schedules.model import (
+    MAPPING,
     PIPELINE_SCHEDULE,
     AndTrigger,
     ConcurrencyConstraint,
@@ -96,31 +99,104 @@ async def test_a_schedule_is_made_enabled_changed_and_deleted(open_studio, cdap)
         assert cdap.schedules.list_schedules("default", "sales") == []
 
 
-async def test_what_is_wrong_is_said_and_nothing_is_lost(open_studio, cdap):
-    async with open_studio() as driver:
+async def test_all_that_is_wrong_is_said_at_once_and_nothing_is_lost(open_studio, cdap):
+    async with open_studio(size=SMALL) as driver:
         await show(driver)
         await driver.press("a")
         await driver.press("ctrl+s")
-        assert text_of(driver, "#form-problem") == "Enter a name."
-        await fill(driver, name="nightly")
+        assert text_of(driver, "#form-problem").splitlines() == [
+            "Enter a name.",
+            "No trigger was specified for the schedule. Enter times, a pipeline or a dataset.",
+        ]
+        await fill(driver, name="nightly", cron="0 99 * * *", partitions="d=many", runs="a=NEVER")
+        await fill(driver, arguments="x", between="22-6", delay="10", most="some", timeout="long")
+        await fill(driver, map="day", **{"map-property": "input=path"})
         await driver.press("ctrl+s")
-        assert text_of(driver, "#form-problem") == "Enter times, a pipeline or a dataset."
-        await fill(driver, cron="0 3 * * *", arguments="x")
-        await driver.press("ctrl+s")
-        assert text_of(driver, "#form-problem").startswith("'x' is not a valid argument.")
-        await fill(driver, arguments="", cron="0 99 * * *")
-        await driver.press("ctrl+s")
-        assert "Invalid cron expression '0 99 * * *'" in text_of(driver, "#form-problem")
-        await fill(driver, cron="0 3 * * *", between="22-6")
-        await driver.press("ctrl+s")
-        assert "Failed to parse start time '22'" in text_of(driver, "#form-problem")
-        await fill(driver, between="", delay="10")
-        await driver.press("ctrl+s")
-        assert text_of(driver, "#form-problem").startswith("'10' is not a valid duration")
+        said = text_of(driver, "#form-problem")
+        for problem in (
+            "Invalid cron expression '0 99 * * *'",
+            "'d=many' names no number of partitions.",
+            "Program status 'NEVER' cannot be the trigger of a schedule",
+            "'x' is not of the form KEY=VALUE.",
+            "Failed to parse start time '22'",
+            "'10' is not a valid duration",
+            "'some' is not a valid number of runs.",
+            "'long' is not a valid duration",
+            "'day' is not of the form KEY=VALUE.",
+            "'path' is not a valid property of a stage. Write TARGET=STAGE.PROPERTY.",
+        ):
+            assert problem in said
         assert cdap.schedules.list_schedules("default", "sales") == []
-        await fill(driver, delay="")
+        assert driver.app.screen.query_one("#form-problems").can_focus
+        await fill(driver, cron="0 3 * * *", partitions="", runs="", arguments="", between="")
+        await fill(driver, delay="", most="", timeout="", map="", **{"map-property": ""})
         await driver.press("ctrl+s")
         assert keys(driver) == ["nightly"]
+
+
+async def test_a_schedule_takes_arguments_and_properties_of_the_triggering_run(open_studio, cdap):
+    async with open_studio(size=SMALL) as driver:
+        await show(driver)
+        await driver.press("a")
+        await fill(driver, name="nightly", runs="sales")
+        field = driver.app.screen.query_one("#form-map", Input)
+        field.focus()
+        await driver.type("day=demo.f")
+        await driver.until(lambda: field._suggestion == "day=demo.folder")
+        await driver.press("right")
+        assert field.value == "day=demo.folder"
+        field = driver.app.screen.query_one("#form-map-property", Input)
+        await driver.press("tab")
+        assert field.has_focus
+        await driver.type("in=Customers.p")
+        await driver.until(lambda: field._suggestion == "in=Customers.path")
+        await driver.press("right")
+        await driver.type(", demo")
+        await driver.until(lambda: field._suggestion.endswith(", demo.folder="))
+        await driver.press("right")
+        await driver.type("Sink.x")
+        await driver.press("ctrl+s")
+        assert json.loads(cdap.schedules.get(*NIGHTLY).properties[MAPPING]) == {
+            "arguments": [{"source": "demo.folder", "target": "day"}],
+            "pluginProperties": [
+                {"stageName": "Customers", "source": "path", "target": "in"},
+                {"stageName": "Sink", "source": "x", "target": "demo.folder"},
+            ],
+        }
+
+        await driver.press("e")
+        shown = {each.id: each.value for each in driver.app.screen.query(Input)}
+        assert shown["form-map"] == "day=demo.folder"
+        assert shown["form-map-property"] == "in=Customers.path, demo.folder=Sink.x"
+        await fill(driver, map="", **{"map-property": ""})
+        await driver.press("ctrl+s")
+        assert MAPPING not in cdap.schedules.get(*NIGHTLY).properties
+
+
+async def test_mappings_that_no_field_shows_are_counted_and_stay(open_studio, cdap):
+    one = {"namespace": "default", "pipelineName": "orders"}
+    before = {
+        "arguments": [
+            {"source": "a,b", "target": "c"},
+            {"source": "day"},
+            {"source": "x", "target": "y", "pipelineId": one},
+        ],
+        "pluginProperties": [{"stageName": "S", "source": "p.q", "target": "t"}],
+    }
+    trigger = ProgramStatusTrigger(TriggerProgram("default", "orders"), ["COMPLETED"])
+    given = {MAPPING: json.dumps(before)}
+    cdap.schedules.add(*NIGHTLY, ScheduleRequest(trigger, properties=given))
+    async with open_studio() as driver:
+        await show(driver)
+        await driver.press("e")
+        assert driver.app.screen.query_one("#form-map", Input).value == "day=day"
+        assert text_of(driver, "#form-hidden").startswith("3 mappings")
+        await fill(driver, map="date=day")
+        await driver.press("ctrl+s")
+        found = json.loads(cdap.schedules.get(*NIGHTLY).properties[MAPPING])
+        assert found["arguments"][0] == {"source": "day", "target": "date"}
+        assert found["arguments"][1:] == [before["arguments"][0], before["arguments"][2]]
+        assert found["pluginProperties"] == before["pluginProperties"]
 
 
 async def test_conditions_are_shown_and_changed_and_others_stay(open_studio, cdap):

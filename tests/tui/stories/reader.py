@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import OptionList
+from textual.widgets import OptionList, Static
 
 from localcdap.tui.areas import AREAS
 from tests.tui.studio_driver import Driver
@@ -47,8 +47,23 @@ class Reader:
             covers = widget.show_horizontal_scrollbar and widget.scrollbar_size_horizontal
             if covers and not widget.scrollable_content_region.height:
                 yield f"a bar covers the only line of {widget}"
+        yield from self._find_cut()
         if not self.screen.is_modal:
             yield from _find_missing_keys(lines)
+
+    def _find_cut(self) -> Iterator[str]:
+        """Yield the texts that have more lines or cells than their places, and no "…"."""
+        for text in self.screen.query(Static):
+            room, visual, styles = text.content_region, text.visual, text.styles
+            if not room.area or not self.screen.find_widget(text).visible_region.area:
+                continue
+            if styles.text_wrap == "nowrap":
+                is_wide = visual.get_optimal_width(styles, text.app.size) > room.width
+                is_cut = is_wide and styles.text_overflow != "ellipsis"
+            else:
+                is_cut = visual.get_height(styles, room.width) > room.height
+            if is_cut:
+                yield f"{text} is cut: {str(text.content)!r}"
 
     def _is_named(self, widget: Widget, lines: list[str]) -> bool:
         """Whether there are letters in a widget, left of it, or in the lines above it."""

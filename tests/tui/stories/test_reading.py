@@ -38,7 +38,8 @@ def furnished(cdap) -> None:
     cdap.drafts.save("default", DraftRequest(SAMPLE, "draft"))
     cdap.namespaces.create("other")
     cdap.secure_keys.put("default", "password", "hidden")
-    write_run(cdap, "orders", RunStatus.COMPLETED)
+    for name in ("orders", "people", "stock"):
+        write_run(cdap, name, RunStatus.COMPLETED)
     error = RunError("no file 'x'", "Write another path.", "In", [])
     write_run(cdap, "a_pipeline_with_a_name_longer_than_most", RunStatus.FAILED, error=error)
 

@@ -23,7 +23,7 @@ from localcdap.tui.screens.lineage.graph import (
 )
 from localcdap.tui.studio import StudioNode
 
-_EMPTY: Final = "No lineage is shown yet: d chooses a dataset, f a field of it."
+_EMPTY: Final = "The lineage is being read."
 
 
 class LineageCanvas(StudioNode, Canvas):

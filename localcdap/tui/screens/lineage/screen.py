@@ -42,6 +42,7 @@ from localcdap.tui.screens.lineage.graph import (
 from localcdap.tui.screens.lineage.impact import ImpactDialog, read_impact
 from localcdap.tui.screens.lineage.node_canvas import LineageCanvas
 from localcdap.tui.screens.lineage.panel import format_facts
+from localcdap.tui.screens.lineage.recent import RecentDatasets
 from localcdap.tui.studio import Choice
 
 _NEEDS_FOCUS: Final = ("mode", "hops", "indirect", "direction", "export", "field")
@@ -59,7 +60,7 @@ class LineageScreen(AreaScreen):
     AREA = "lineage"
     CSS_PATH = "lineage.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
-    AUTO_FOCUS = "#lineage-canvas"
+    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d", "dataset", "choose a dataset", id="lineage.dataset"),
         Binding("f", "field", "choose a field", id="lineage.field"),
@@ -89,6 +90,7 @@ class LineageScreen(AreaScreen):
     def compose_body(self) -> ComposeResult:
         yield Static(id="lineage-title")
         with Horizontal(id="lineage-body"):
+            yield RecentDatasets(id="lineage-recent")
             yield LineageCanvas(id="lineage-canvas")
             with VerticalScroll(id="lineage-panel"):
                 yield Static(id="lineage-facts")
@@ -132,9 +134,14 @@ class LineageScreen(AreaScreen):
         self._load()
 
     def _load(self) -> None:
-        shown = self.exploration
+        shown, namespace = self.exploration, self.studio.namespace
         if shown is None:
             self._show(LineageGraph())
+            self.call(
+                lambda cdap: cdap.lineage.list_recent(namespace),
+                on_result=self.query_one(RecentDatasets).fill,
+                group="recent",
+            )
             return
         self.call(
             lambda cdap: read_graph(cdap, shown),
@@ -146,10 +153,30 @@ class LineageScreen(AreaScreen):
     def _show(self, graph: LineageGraph) -> None:
         self.graph = graph
         shown = self.exploration
+        self._show_or_hide_recent()
         self.canvas.show_graph(graph, shown.focus if shown else None, self.studio.namespace)
         self.query_one("#lineage-title", Static).update(_format_title(shown))
         self.query_one("#lineage-legend", Static).update(_format_legend(shown, graph))
         self._read_facts()
+
+    def _show_or_hide_recent(self) -> None:
+        """Show the list of datasets while none is chosen, else the graph; what is shown gets the focus."""
+        is_chosen = self.exploration is not None
+        if self.focused is None or is_chosen != self.has_class("-chosen"):
+            self.set_class(is_chosen, "-chosen")
+            if is_chosen:
+                self.canvas.focus()
+            else:
+                self.query_one(RecentDatasets).focus_list()
+
+    @on(RecentDatasets.Chosen)
+    def _explore_recent(self, event: RecentDatasets.Chosen) -> None:
+        event.stop()
+        self._explore(Exploration(DatasetId(self.studio.namespace, event.key)))
+
+    @on(RecentDatasets.Highlighted)
+    def _keep_highlighted(self, event: RecentDatasets.Highlighted) -> None:
+        event.stop()
 
     def _show_error(self, error: LocalcdapError) -> None:
         """Show what is wrong, and go back to what was shown before."""
@@ -393,7 +420,7 @@ def _build_field_choice(field: LineageField) -> Choice[str]:
 
 def _format_title(shown: Exploration | None) -> Content:
     if shown is None:
-        return Content.assemble(("Lineage", "bold"), ("  no dataset is chosen", MUTED))
+        return Content.assemble(("Lineage", "bold"), ("  what runs read or wrote last", MUTED))
     parts = ["columns" if shown.is_of_fields else "tables", plural(shown.hops, "step")]
     parts.append(_DIRECTIONS[shown.direction])
     if shown.is_of_fields:

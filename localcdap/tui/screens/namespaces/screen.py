@@ -7,8 +7,8 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
-from textual.widgets import Static, TabbedContent, TabPane
+from textual.containers import Horizontal
+from textual.widgets import TabbedContent, TabPane
 
 from localcdap.api.errors import ConflictError, LocalcdapError
 from localcdap.api.metadata import MetadataEntity
@@ -27,7 +27,8 @@ from localcdap.tui.dialogs.path_completion import expand_path
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screens.namespaces.connections import ConnectionsPanel
-from localcdap.tui.screens.namespaces.contents import ContentCounts, format_contents, read_contents
+from localcdap.tui.screens.namespaces.contents import ContentCounts, read_contents
+from localcdap.tui.screens.namespaces.contents_panel import ContentsPanel
 from localcdap.tui.screens.namespaces.preferences import PreferencesPanel
 from localcdap.tui.screens.namespaces.secure_keys import SecureKeysPanel
 from localcdap.tui.screens.namespaces.sync_dialog import SyncDialog
@@ -52,7 +53,7 @@ class NamespacesScreen(AreaScreen):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#namespaces FilteredListOptions"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("c", "tab('contents')", "contents", id="namespaces.contents", show=False),
+        Binding("c", "tab('contents')", "contents", id="namespaces.contents"),
         Binding("p", "tab('preferences')", "preferences", id="namespaces.preferences"),
         Binding("s", "tab('keys')", "secrets", id="namespaces.keys"),
         Binding("o", "tab('connections')", "connections", id="namespaces.connections"),
@@ -67,8 +68,8 @@ class NamespacesScreen(AreaScreen):
         with Horizontal(id="namespaces-body"):
             yield NamespaceList(verb="switch", id="namespaces")
             with TabbedContent(id="namespace-tabs", initial="contents-tab"):
-                with TabPane("Contents", id="contents-tab"), VerticalScroll(can_focus=False):
-                    yield Static(id="contents")
+                with TabPane("Contents", id="contents-tab"):
+                    yield ContentsPanel(id="contents-panel")
                 with TabPane("Preferences", id="preferences-tab"):
                     yield PreferencesPanel(id="preferences-panel")
                 with TabPane("Secure keys", id="keys-tab"):
@@ -118,21 +119,17 @@ class NamespacesScreen(AreaScreen):
         self.refresh_bindings()
         if name is None or name not in self._namespaces:
             return
-        self.call(
-            lambda cdap: read_contents(cdap, name),
-            on_result=self._show_contents,
-            on_error=lambda _: None,  # the namespace was deleted; the list is read again
-            group="contents",
-        )
+        self.query_one(ContentsPanel).show(name)
         preferences = self.query_one(PreferencesPanel)
         preferences.show(preferences.level if name == self._shown else PreferenceLevel(name))
         self._shown = name
         self.query_one(SecureKeysPanel).show(name)
         self.query_one(ConnectionsPanel).show(name)
 
-    def _show_contents(self, contents: ContentCounts) -> None:
-        is_current = contents.namespace.name == self.studio.namespace
-        self.query_one("#contents", Static).update(format_contents(contents, is_current=is_current))
+    @on(ContentsPanel.TabWanted)
+    def _show_wanted_tab(self, event: ContentsPanel.TabWanted) -> None:
+        event.stop()
+        self.action_tab(event.tab)
 
     # -- actions ---------------------------------------------------------------------------------
 
@@ -152,11 +149,7 @@ class NamespacesScreen(AreaScreen):
     def action_tab(self, name: str) -> None:
         tabs = self.query_one(TabbedContent)
         tabs.active = f"{name}-tab"
-        inside = tabs.get_pane(f"{name}-tab").query(FilteredList)
-        if inside:
-            inside.first(FilteredList).focus_list()
-        else:
-            self.query_one("#namespaces", FilteredList).focus_list()
+        tabs.get_pane(f"{name}-tab").query_one(FilteredList).focus_list()
 
     @work
     async def action_create(self) -> None:

@@ -26,6 +26,7 @@ from localcdap.tui.screens.prep.directive_line import DirectiveLine
 from localcdap.tui.screens.prep.facets import FacetList
 from localcdap.tui.screens.prep.grid import PrepTable
 from localcdap.tui.screens.prep.panel import format_column, format_problems, format_title
+from localcdap.tui.screens.prep.recent import RecentData, remember
 from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepRule, PrepStep, read_lines
 from localcdap.tui.screens.prep.rule_list import RuleList
 from localcdap.tui.screens.prep.source import (
@@ -93,7 +94,7 @@ class RecipeScreen(AreaScreen):
     AREA = "prep"
     CSS_PATH = "prep.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
-    AUTO_FOCUS = "RecordGrid"
+    AUTO_FOCUS = ""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,6 +127,7 @@ class RecipeScreen(AreaScreen):
     def compose_body(self) -> ComposeResult:
         yield Static(id="prep-title")
         with Horizontal(id="prep-body"):
+            yield RecentData(id="prep-recent")
             with Vertical(id="prep-main"):
                 yield PrepTable(id="prep-rows")
                 yield DirectiveLine(id="prep-line")
@@ -159,6 +161,8 @@ class RecipeScreen(AreaScreen):
     def show_namespace(self, namespace: str) -> None:
         if self.source is not None:
             self.read()
+        else:
+            self.query_one(RecentData).show()
 
     # -- what is shown ------------------------------------------------------------------------
 
@@ -276,6 +280,8 @@ class RecipeScreen(AreaScreen):
         if not view.has_rows:
             self.table.set_note(f"the recipe runs, {view.share:.0%} are done")
             return
+        if self.view is None:
+            remember(self.studio, self.source)
         column = self.column
         if is_trial and self._cursor is None and column is not None:
             at = self.table.grid.cursor_coordinate
@@ -309,6 +315,7 @@ class RecipeScreen(AreaScreen):
         """Draw everything that is known."""
         view = self.view
         self.query_one("#prep-title", Static).update(format_title(self.source, view))
+        self._show_or_hide_recent()
         if view is None:
             self.table.show_view([], [], "")
         else:
@@ -325,6 +332,18 @@ class RecipeScreen(AreaScreen):
         self.query_one(RuleList).show(self.recipe.rules, view.checks if view is not None else [])
         self._show_column()
         self.refresh_bindings()
+
+    def _show_or_hide_recent(self) -> None:
+        """List what was opened last while nothing is open; what is shown gets the focus."""
+        is_open = self.source is not None
+        if self.focused is None or is_open != self.has_class("-open"):
+            self.set_class(is_open, "-open")
+            recent = self.query_one(RecentData)
+            if is_open:
+                self.table.grid.focus()
+            else:
+                recent.show()
+                recent.focus_list()
 
     def _format_note(self, view: PrepView, *, is_trial: bool) -> str:
         count = plural(view.row_count, "row")

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from textual import work
+from textual import on, work
 from textual.binding import Binding, BindingType
 from textual.events import Paste
 
@@ -17,6 +17,7 @@ from localcdap.text import plural
 from localcdap.tui.routes import NavigationTarget, PrepTarget
 from localcdap.tui.screens.prep.connection_browser import ConnectionBrowser, ConnectionPlace
 from localcdap.tui.screens.prep.panel import NO_DATA
+from localcdap.tui.screens.prep.recent import RecentData
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.screens.prep.source import FILE_OPTIONS, SAMPLE, PrepSource
 from localcdap.tui.studio import Choice
@@ -76,6 +77,11 @@ class SourceKeys(RecipeScreen):
             self._open_place(target.connection, target.path)
         else:
             super().show_target(target)
+
+    @on(RecentData.Opened)
+    def _open_recent(self, event: RecentData.Opened) -> None:
+        event.stop()
+        self.open_source(event.source)
 
     # -- data -----------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 from textual.content import Content
+from textual.css.scalar import Unit
 from textual.widgets import Static
 
 from localcdap.engine.messages.spool import RunStatus
@@ -63,8 +64,15 @@ class RunTimeline(Static):
 
     def _draw(self) -> None:
         if self._runs and self.size.width:
-            lines = draw_timeline(self._runs, self.size.width, self._most_rows, get_now())
+            lines = draw_timeline(self._runs, self.size.width, self._count_rows(), get_now())
             self.update(Content("\n").join(lines))
+
+    def _count_rows(self) -> int:
+        """Return the most lines of pipelines that leave one for the axis, which counts the others."""
+        limit = self.styles.max_height
+        if limit is None or limit.unit is not Unit.CELLS:
+            return self._most_rows
+        return max(1, min(self._most_rows, int(limit.value) - 1))
 
 
 def draw_timeline(runs: Sequence[DrawnRun], width: int, most_rows: int, now: int) -> list[Content]:

@@ -149,6 +149,9 @@ class SettingsScreen(AreaScreen):
             origin = f"Set in {row.origin}." if row.origin else "Default value."
             detail = Content.assemble(row.description, "\n", (origin, "$foreground 60%"))
             self.query_one("#settings-detail", Static).update(detail)
+            # A longer text takes lines of the list.
+            listed = self.query_one("#settings-list", StudioOptionList)
+            self.call_after_refresh(listed.scroll_to_highlight)
         self.refresh_bindings()
 
     @on(Input.Changed, "#settings-filter")

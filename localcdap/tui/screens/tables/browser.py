@@ -30,7 +30,7 @@ class TableBrowser(StudioNode, Vertical):
 
     DEFAULT_CSS = """
     TableBrowser {
-        & > #browser-title { height: 1; padding: 0 1; }
+        & > #browser-title { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
         & > #condition { height: 1; border: none; padding: 0 1; background: $surface; }
     }
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from textual.widgets import Static
+from textual.widgets import OptionList, Static
 
 from localcdap.tui.dialogs.metadata import MetadataDialog
 from localcdap.tui.records.table import RecordTable
@@ -51,6 +51,12 @@ def text(driver, id: str) -> str:
     return str(driver.app.screen.query_one(f"#{id}", Static).content)
 
 
+def listed(driver) -> list[str]:
+    """The lines of the datasets that runs used last."""
+    options = driver.app.screen.query_one("#lineage-recent OptionList", OptionList).options
+    return [str(each.prompt) for each in options]
+
+
 def said(driver) -> str:
     return driver.app.notices.newest_first[0].title
 
@@ -71,6 +77,38 @@ async def test_a_dataset_is_chosen_and_shown(open_studio):
         assert "only before" in text(driver, "lineage-title")
         await driver.press("left_square_bracket")
         assert said(driver) == "One step is the least."
+
+
+async def test_datasets_that_runs_used_last_are_listed_and_opened(open_studio, cdap, shop):
+    async with open_studio(size=SMALL) as driver:
+        await driver.press("9")
+        lines = listed(driver)
+        assert [each.split()[:4] for each in lines] == [
+            ["report", "written", "by", "summary"],
+            ["sales", "read", "by", "summary"],
+            ["clean", "read", "by", "enrich"],
+            ["people", "read", "by", "enrich"],
+            ["orders", "read", "by", "tidy"],
+        ]
+        await driver.press("j", "enter")
+        assert names(driver) == {"clean", "people", "enrich", "sales", "summary", "report"}
+        assert selected(driver) == "sales"
+        assert driver.app.focused is driver.app.screen.canvas
+
+
+async def test_the_list_of_datasets_says_what_to_do_first(open_studio, cdap):
+    cdap.namespaces.create("fresh")
+    async with open_studio(size=SMALL, namespace="fresh") as driver:
+        await driver.press("9")
+        screen = driver.app.screen
+        note = screen.query_one("#lineage-recent .note", Static)
+        assert "No run has read or written a dataset yet." in str(note.content)
+        await driver.press("enter")
+        write_shop(cdap, "fresh")
+        await driver.until(lambda: len(listed(driver)) == 5)
+        await driver.press("down", "enter")
+        assert selected(driver) == "sales"
+    cdap.namespaces.delete("fresh")
 
 
 async def test_a_node_is_expanded_in_place_and_collapsed(open_lineage):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from textual.widgets import Static, TextArea
+from textual.widgets import OptionList, Static, TextArea
 
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.routes import DocumentTarget
@@ -80,8 +80,10 @@ async def test_an_exported_connection_is_imported(open_studio, cdap, no_connecti
 
         assert cdap.connections.get("default", "files").plugin.properties == {"project": "p"}
         await driver.press("c")
-        contents = driver.app.screen.query_one("#contents", Static)
-        await driver.until(lambda: "1  connection" in str(contents.content))
+        contents = driver.app.screen.query_one("#contents OptionList", OptionList)
+        await driver.until(
+            lambda: any("1  connection" in str(each.prompt) for each in contents.options)
+        )
 
 
 @pytest.mark.slow

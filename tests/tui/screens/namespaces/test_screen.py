@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from textual.widgets import Static
+from textual.widgets import TabbedContent
 
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.tui.lists.filtered_list import FilteredList
@@ -43,7 +43,7 @@ async def test_a_namespace_is_created_and_switched_to(open_studio, cdap):
         assert driver.app.namespace == "default"
         await driver.press("enter")
         assert driver.app.namespace == "fresh"
-        assert "current namespace" in str(driver.app.screen.query_one("#contents", Static).content)
+        assert "fresh  current namespace" in read_screen(driver)
     cdap.namespaces.delete("fresh")
 
 
@@ -71,11 +71,45 @@ async def test_contents_are_counted_and_named(open_studio, cdap, team: str):
     async with open_studio() as driver:
         for key in ("7", "j"):
             await driver.press(key)
-        reported = str(driver.app.screen.query_one("#contents", Static).content)
+        reported = read_screen(driver)
         line = next(each for each in reported.splitlines() if "secure key" in each)
-        assert line.split() == ["2", "secure", "keys", "mail,", "shop"]
+        assert "2  secure keys         mail, shop" in line
         assert "0  drafts" in reported
         assert "What we share." in reported
+
+
+async def test_a_line_of_the_contents_opens_its_area_for_the_namespace(
+    open_studio, cdap, team: str
+):
+    shown = {
+        "library": {"deployed pipeline", "draft", "template", "schedule"},
+        "runs": {"run"},
+        "data": {"table", "dataset"},
+        "plugins": {"artifact"},
+    }
+    tabs = {"preference": "preferences", "secure key": "keys", "connection": "connections"}
+    areas = {kind: area for area, kinds in shown.items() for kind in kinds}
+    async with open_studio() as driver:
+        await driver.press("7", "j", "c")
+        assert "enter open" in " ".join(read_screen(driver).splitlines()[-1].split())
+        kinds = get_list(driver, "#contents").keys
+        assert {*kinds} == {*areas, *tabs, "topic"}
+        for kind in kinds:
+            await driver.press("escape", "7", "c")
+            listing = get_list(driver, "#contents")
+            while listing.key != kind:
+                await driver.press("j" if kinds.index(listing.key) < kinds.index(kind) else "k")
+            await driver.press("enter")
+            if kind in areas:
+                await driver.until(lambda area=areas[kind]: driver.app.current_mode == area)
+                assert driver.app.namespace == team
+            elif kind in tabs:
+                active = driver.app.screen.query_one(TabbedContent).active
+                assert active == f"{tabs[kind]}-tab"
+            else:
+                said = driver.app.notices.newest_first[0].title
+                assert said.startswith("Open: topics have no area in the studio")
+            await driver.settled()
 
 
 async def test_the_studio_leaves_a_namespace_that_another_process_deletes(

@@ -15,10 +15,12 @@ from localcdap.store.tables import NamespaceTables
 from localcdap.tui.dialogs.lines import LinesDialog
 from localcdap.tui.routes import DocumentTarget, PrepTarget
 from localcdap.tui.screens.prep.directive_line import DirectiveLine
+from localcdap.tui.screens.prep.recent import list_present
 from localcdap.tui.screens.prep.recipe import PrepStep
 from localcdap.tui.screens.prep.screen import PrepScreen
 from localcdap.tui.screens.prep.source import PrepSource
 from localcdap.tui.screens.prep.steps import StepList
+from localcdap.tui.system.user_state import OpenedData, read_user_state
 from tests.tui.inspector.bench import pipeline
 from tests.tui.studio_driver import SMALL
 
@@ -252,6 +254,9 @@ async def test_a_table_is_prepared(open_studio, cdap, tmp_path):
         screen = await opened(driver)
         assert screen.view.total_count == 2
         assert [each.type for each in screen.view.columns] == ["long", "string"]
+        kept = read_user_state().list_opened("default")
+        missing = OpenedData("default", table="none")
+        assert list_present(cdap, "default", [*kept, missing]) == [PrepSource(table="visits")]
         await driver.press("w")
         await driver.type("100 random")
         await driver.press("enter")
