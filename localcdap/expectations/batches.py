@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -104,8 +105,8 @@ def _create_check(
             values = {_convert(schema, rule.column, value) for value in rule.values}
             return _create_value_check(rule.column, values.__contains__)
         case Reference():
-            keys = frozenset(read_keys(rule.table, rule.key))
-            return _create_value_check(rule.column, keys.__contains__)
+            keys = frozenset(map(_unite_nan, read_keys(rule.table, rule.key)))
+            return _create_value_check(rule.column, lambda value: _unite_nan(value) in keys)
         case MeetsCondition():
             test, codec = create_row_test(rule.condition), RecordCodec(schema)
             return lambda batch: [
@@ -154,7 +155,7 @@ class _Uniqueness:
 
     def check(self, batch: pa.RecordBatch) -> list[int]:
         found = []
-        columns = [batch.column(name).to_pylist() for name in self._columns]
+        columns = [map(_unite_nan, batch.column(name).to_pylist()) for name in self._columns]
         for row, key in enumerate(zip(*columns, strict=True)):
             if None in key:
                 continue
@@ -162,6 +163,11 @@ class _Uniqueness:
                 found.append(row)
             self._seen.add(key)
         return found
+
+
+def _unite_nan(value: Any) -> Any:
+    """Return a value, the same object for each NaN: they are equal then, as they are for Spark."""
+    return math.nan if isinstance(value, float) and math.isnan(value) else value
 
 
 def _convert(schema: Schema, column: str, value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.arrow import RecordCodec
+from localcdap.api.schema import Schema
 from localcdap.expectations.batches import BatchChecker
 from localcdap.expectations.reader import read_rules
 from localcdap.expectations.schema_checks import find_schema_problems
@@ -54,3 +55,17 @@ def test_a_record_is_taken_out_for_its_first_rule():
 
     assert checker.check(batch) == [None, None, 1, 2, 3, 3]
     assert [r.violations for r in checker.get_results()] == [1, 1, 1, 3]
+
+
+def test_nan_is_equal_to_nan_as_in_spark():
+    schema = Schema.record("r", [("x", Schema.DOUBLE), ("y", Schema.INT)])
+    rows = [{"x": float("nan"), "y": 1}, {"x": float("nan"), "y": 1}, {"x": 1.0, "y": 1}]
+    rules, _ = read_rules(
+        [
+            {"rule": "unique", "columns": ["x", "y"]},
+            {"rule": "reference", "column": "x", "table": "t", "key": "k"},
+        ]
+    )
+    checker = BatchChecker("s", rules, schema, create_row_test, lambda _, __: [float("nan"), 1.0])
+    checker.check(RecordCodec(schema).encode(rows))
+    assert [r.violations for r in checker.get_results()] == [1, 0]
