@@ -46,7 +46,8 @@ def test_a_valid_condition_has_no_problem(spark):
         assert empty.where(text).schema == empty.schema
         assert find_sql_problems(text, GIVEN) == [], text
     listed = {row[0] for row in spark.sql("SHOW FUNCTIONS").collect()}
-    assert {name for name in listed if name.isidentifier()} == FUNCTIONS
+    own = {name for name in listed if name.startswith("localcdap_")}  # not for conditions
+    assert {name for name in listed - own if name.isidentifier()} == FUNCTIONS
 
 
 @pytest.mark.parametrize(
