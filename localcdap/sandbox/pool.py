@@ -29,8 +29,8 @@ _PATIENCE_S: Final = 0.1
 class PluginWorkers(JobRunner):
     """A pool with the interface of :class:`PluginWorker`, for up to four calls at once. Threads may share it.
 
-    There is one call at a time while that is enough. When it takes longer than most calls do, the pool starts
-    another one. One of the four serves only plugins whose last call was quick, so that plugins that hang
+    There is one call at a time while that is enough. When it takes longer than most calls do, or for another
+    inspection, the pool starts another one. One of the four serves only plugins whose last call was quick, so that plugins that hang
     cannot occupy all of them. All share the processes, of which each artifact has its own.
 
     :param time_limit_s: seconds that one call may take.
@@ -57,8 +57,8 @@ class PluginWorkers(JobRunner):
                 worker.start()
 
     def inspect(self, path: str, digest: str) -> Inspection:
-        """See :meth:`PluginWorker.inspect`."""
-        with self._use_worker(digest) as worker:
+        """See :meth:`PluginWorker.inspect`. Who calls it at the same time wants it done at the same time."""
+        with self._use_worker(digest, patience_s=0) as worker:
             return worker.inspect(path, digest)
 
     def configure(self, request: ConfigureRequest) -> ConfigureResult:
@@ -106,12 +106,15 @@ class PluginWorkers(JobRunner):
         self._processes.close()
 
     @contextlib.contextmanager
-    def _use_worker(self, key: Hashable) -> Iterator[PluginWorker]:
+    def _use_worker(
+        self, key: Hashable, *, patience_s: float = _PATIENCE_S
+    ) -> Iterator[PluginWorker]:
         """Take a worker for one call.
 
         :param key: what is called; the pool remembers for the next time whether it was quick.
+        :param patience_s: how long to wait for other calls before there is another worker.
         """
-        worker = self._take(may_be_long=key not in self._quick)
+        worker = self._take(may_be_long=key not in self._quick, patience_s=patience_s)
         start = time.monotonic()
         try:
             yield worker
@@ -119,7 +122,7 @@ class PluginWorkers(JobRunner):
             is_quick = time.monotonic() - start < QUICK_S
             self._give_back(worker, key, is_quick=is_quick)
 
-    def _take(self, *, may_be_long: bool) -> PluginWorker:
+    def _take(self, *, may_be_long: bool, patience_s: float) -> PluginWorker:
         """Wait for a worker that runs no call, and take it.
 
         :raises HostLostError: when the pool is closed meanwhile.
@@ -128,7 +131,7 @@ class PluginWorkers(JobRunner):
         with self._changed:
             while True:
                 has_room = not may_be_long or sum(self._busy.values()) < MOST - 1
-                is_late = time.monotonic() - since >= _PATIENCE_S
+                is_late = time.monotonic() - since >= patience_s
                 if has_room and is_late and not self._idle and len(self._busy) < MOST:
                     self._idle.append(self._new())
                 if self._closed:

@@ -7,34 +7,34 @@ import pytest
 
 from localcdap.artifacts.model import Inspection, SyncReport
 from localcdap.artifacts.service import ArtifactService
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.pool import PluginWorkers
 from localcdap.store.store import Transaction
 from localcdap.testing.databases import open_new_store
 
 
 class CountingInspector:
-    """The real worker, which also says what it was asked to inspect."""
+    """The real workers, which also say what they were asked to inspect."""
 
-    def __init__(self, worker: PluginWorker) -> None:
-        self._worker = worker
+    def __init__(self, workers: PluginWorkers) -> None:
+        self._workers = workers
         self.inspected: list[str] = []
 
     def inspect(self, path: str, digest: str) -> Inspection:
         self.inspected.append(Path(path).name)
-        return self._worker.inspect(path, digest)
+        return self._workers.inspect(path, digest)
 
 
 class Instance:
     """Directories, store and inspector of an instance, with services opened as often as wanted."""
 
-    def __init__(self, folder: Path, worker: PluginWorker) -> None:
+    def __init__(self, folder: Path, workers: PluginWorkers) -> None:
         self.system = folder / "system"
         self.plugins = folder / "plugins"
         self.cache = folder / "cache"
         self.trash = folder / "trash"
         self.plugins.mkdir()
         self.store = open_new_store(folder / "instance.duckdb")
-        self.inspector = CountingInspector(worker)
+        self.inspector = CountingInspector(workers)
 
     def open(
         self,
@@ -61,14 +61,14 @@ class Instance:
 
 
 @pytest.fixture(scope="session")
-def worker() -> Iterator[PluginWorker]:
-    worker = PluginWorker(time_limit_s=20, memory_mb=1024)
-    yield worker
-    worker.close()
+def workers() -> Iterator[PluginWorkers]:
+    workers = PluginWorkers(time_limit_s=20, memory_mb=1024)
+    yield workers
+    workers.close()
 
 
 @pytest.fixture
-def instance(tmp_path: Path, worker: PluginWorker) -> Iterator[Instance]:
-    instance = Instance(tmp_path, worker)
+def instance(tmp_path: Path, workers: PluginWorkers) -> Iterator[Instance]:
+    instance = Instance(tmp_path, workers)
     yield instance
     instance.store.close()

@@ -110,7 +110,7 @@ def answers(service: ArtifactService) -> list[object]:
     ]
 
 
-def test_a_pipeline_with_a_hidden_plugin_fails_with_not_found(instance, worker):
+def test_a_pipeline_with_a_hidden_plugin_fails_with_not_found(instance, workers):
     write(instance.plugins / "one-1.0.0.py", capable("Hasher", '@capability("mode_cloud")'))
     plugin = {"name": "Hasher", "type": "transform", "properties": {"fields": "a"}}
     plugin["artifact"] = {"name": "one", "version": "[1.0.0,2.0.0)", "scope": "USER"}
@@ -118,7 +118,7 @@ def test_a_pipeline_with_a_hidden_plugin_fails_with_not_found(instance, worker):
     stage = StageRequest({"name": "Hash", "plugin": plugin})
 
     seen, hidden = (
-        StudioService(PipelineResolver(EnvironmentFactory(artifacts), worker.configure))
+        StudioService(PipelineResolver(EnvironmentFactory(artifacts), workers.configure))
         for artifacts in (instance.synced(), instance.synced("mode_native"))
     )
 

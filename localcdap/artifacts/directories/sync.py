@@ -7,7 +7,9 @@ import hashlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -28,6 +30,9 @@ from localcdap.store.store import Transaction
 _LOG: Final = logging.getLogger(__name__)
 _FORMAT: Final = f"5-{APP_VERSION}-{sys.implementation.cache_tag}"
 """Changes when inspection finds new information, so that everything is inspected again."""
+_INSPECTIONS: Final = min(3, os.cpu_count() or 1)
+"""Artifacts that are inspected at the same time. The pool of plugin workers has three for calls that may take
+long."""
 _PACKAGE: Final = Path(__file__).parents[2]
 _BASE_PACKAGES: Final = ("api", "java", "plugin_lib")
 """The packages that plugins build on: with another version of these, a plugin may have other properties."""
@@ -100,6 +105,11 @@ class ArtifactSynchronizer:
         keys = [to_printable(place.path) for place in places]
         current = {key: old.entries[key] for key in keys if key in old.entries}
         work.rules = ModuleRules(current, work.contents, self._index.list_datasets)
+        work.inspect_ahead(
+            place.path
+            for key, place in zip(keys, places, strict=True)
+            if key not in current and place.problem is None and str(place.path) not in unfinished
+        )
         entries: dict[str, ArtifactEntry] = {}
         for place in places:
             key = to_printable(place.path)
@@ -168,6 +178,32 @@ class _Synchronization:
         self._inspected_by = f"{self._format} {_hash_installed_packages()}"
         self._fresh: set[str] = set()
         self._retry_errors = retry_errors
+
+    def inspect_ahead(self, paths: Iterable[Path]) -> None:
+        """Inspect the contents of new artifacts at the same time; what fails is left for :meth:`entry`.
+
+        One after the other, they leave the second core idle most of the time.
+
+        :raises HostLostError: when the inspector was closed meanwhile.
+        """
+        claimed: set[str] = set()
+        lock = threading.Lock()
+
+        def inspect(path: Path) -> None:
+            try:
+                digest = compute_digest(path)
+                with lock:
+                    is_first = digest not in claimed
+                    claimed.add(digest)
+                if is_first and not read_identity(path).problem:
+                    self._read_content(path)
+            except HostLostError:
+                raise
+            except Exception:
+                _LOG.debug("%s", path, exc_info=True)
+
+        with ThreadPoolExecutor(_INSPECTIONS, "inspection") as threads:
+            list(threads.map(inspect, paths))
 
     def entry(self, key: str, place: ArtifactPath) -> ArtifactEntry:
         """Return the entry of an artifact.
