@@ -30,8 +30,9 @@ class PluginWorkers(JobRunner):
     """A pool with the interface of :class:`PluginWorker`, for up to four calls at once. Threads may share it.
 
     There is one call at a time while that is enough. When it takes longer than most calls do, or for another
-    inspection, the pool starts another one. One of the four serves only plugins whose last call was quick, so that plugins that hang
-    cannot occupy all of them. All share the processes, of which each artifact has its own.
+    inspection, the pool starts another one. One of the four serves only plugins whose last call was quick, so
+    that plugins that hang cannot occupy all of them. All share the processes, of which each artifact has its
+    own.
 
     :param time_limit_s: seconds that one call may take.
     :param memory_mb: memory of each process, in MiB.
