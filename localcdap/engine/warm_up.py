@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-ROUNDS: Final = 12
-"""They take about 10 s, 14 s of the processor on two cores. After them the first run of a server took 1.4 s
-instead of 5.2 s, and the second 0.7 s instead of 0.9 s; 20 rounds took 19 s for 1.2 s and 0.6 s."""
+ROUNDS: Final = 10
+"""They take about 11 s, 14 s of the processor on two cores. After them the first run of a server took 1.4 s
+instead of 5.2 s, and the second 0.7 s instead of 0.9 s; 20 rounds took 14 s for 1.2 s and 0.6 s."""
 _RECORDS: Final = 200
 _SCHEMA: Final = "id bigint, name string, price double, day date"
 _PAUSE_S: Final = 0.2
