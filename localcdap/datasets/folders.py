@@ -19,7 +19,7 @@ import msgspec
 
 from localcdap.api.errors import ConflictError
 from localcdap.decoders import decode_json
-from localcdap.file_sync import sync_to_disk
+from localcdap.files.atomic import sync_to_disk
 from localcdap.store.store import Store, Transaction
 
 _JOURNALS: Final = ".changes"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
-from localcdap.atomic_files import replace_file
+from localcdap.files.atomic import replace_file
 
 if TYPE_CHECKING:
     import pyarrow as pa

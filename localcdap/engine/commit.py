@@ -29,7 +29,7 @@ from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import DatasetFlow, TableLoads
-from localcdap.file_sync import sync_to_disk
+from localcdap.files.atomic import sync_to_disk
 
 _LOG: Final = logging.getLogger("localcdap.engine")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")

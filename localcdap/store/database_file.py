@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import DamagedStoreError, StoreError
-from localcdap.file_sync import sync_to_disk
+from localcdap.files.atomic import sync_to_disk
 from localcdap.store.commit_record import check_log, get_log_path
 from localcdap.store.database_errors import (
     make_database_error,

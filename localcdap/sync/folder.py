@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from localcdap.api.errors import BadRequestError, ConflictError
-from localcdap.atomic_files import write_file
 from localcdap.file_locks import hold_lock
+from localcdap.files.atomic import write_file
 from localcdap.sync.file_names import SUFFIX
 from localcdap.sync.model import FileChange, FolderFile, SyncAction, SyncProblem
 

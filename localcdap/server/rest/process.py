@@ -16,9 +16,9 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError, LocalcdapError
-from localcdap.atomic_files import write_file
 from localcdap.decoders import decode_json
 from localcdap.file_locks import is_locked
+from localcdap.files.atomic import write_file
 
 REPORT: Final = "--report"
 """The option of a background server: the descriptor to which it writes a byte when it listens."""

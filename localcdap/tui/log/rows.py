@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.atomic_files import replace_file
+from localcdap.files.atomic import replace_file
 from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import STRETCH, LogFilter, LogOutline, LogSummary
 from localcdap.runs.model import StoredLogLine

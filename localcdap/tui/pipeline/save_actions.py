@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from localcdap.api.errors import ConflictError, LocalcdapError
-from localcdap.atomic_files import write_file
+from localcdap.files.atomic import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.lineage.impact_service import ImpactReport, ImpactRequest
 from localcdap.metadata.lineage.impact_text import describe_impact, summarize_impact

@@ -11,7 +11,7 @@ from textual import work
 from textual.binding import Binding, BindingType
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.atomic_files import write_file
+from localcdap.files.atomic import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.tui.routes import DocumentTarget
 from localcdap.tui.screens.analytics import training_forms as forms

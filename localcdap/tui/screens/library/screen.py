@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import MetadataEntity
-from localcdap.atomic_files import write_file
+from localcdap.files.atomic import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import Application
 from localcdap.pipeline.library.draft_model import Draft

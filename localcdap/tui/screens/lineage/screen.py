@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.metadata import MetadataEntity
-from localcdap.atomic_files import write_file
+from localcdap.files.atomic import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.field_answers import Direction, LineageField

@@ -12,7 +12,7 @@ from textual import on, work
 from textual.binding import Binding, BindingType
 
 from localcdap.api.errors import BadRequestError
-from localcdap.atomic_files import write_file
+from localcdap.files.atomic import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.tui.dialogs.lines import LinesDialog

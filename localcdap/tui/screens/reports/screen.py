@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import OptionList, Static
 
-from localcdap.atomic_files import write_file
+from localcdap.files.atomic import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.runs.model import get_now
 from localcdap.runs.statistics.documents import ENDINGS, format_document

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from localcdap.api.errors import BadRequestError
-from localcdap.file_sync import sync_to_disk
 
 
 def write_file(path: Path, text: str) -> None:
@@ -49,6 +48,18 @@ def replace_file(path: Path) -> Iterator[Path]:
         raise BadRequestError(
             f"{path} cannot be written: {error.strerror or error}.", "Choose another folder."
         ) from None
+
+
+def sync_to_disk(path: Path) -> None:
+    """Wait until the content of a file, or the names in a folder, are on the disk (``fsync``).
+
+    :raises OSError: when the path cannot be opened or written.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _read_umask() -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import BadRequestError
-from localcdap.atomic_files import replace_file, write_file
+from localcdap.files.atomic import replace_file, write_file
 
 
 @pytest.fixture(params=["a.csv", "."])
