@@ -42,7 +42,6 @@ from localcdap.api.control import (
     SparkProgramContext,
     StageStatistics,
 )
-from localcdap.api.deprecation import MovedModules
 from localcdap.api.errors import (
     InvalidFieldError,
     InvalidStageError,
@@ -115,6 +114,7 @@ from localcdap.api.stage import (
     StageContext,
 )
 from localcdap.api.tables import Lookup, TableShape
+from localcdap.moved import MovedModules
 
 __all__ = [
     "SYSTEM_CAPABILITIES",

@@ -31,9 +31,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from localcdap.api.deprecation import build_getattr
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import LogicalType, Schema, Type
+from localcdap.moved import build_getattr
 
 _MAX_PROBLEMS: Final = 20
 _MAX_QUOTED: Final = 60

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import msgspec
 
-from localcdap.api.deprecation import build_getattr
 from localcdap.api.schema import Schema
+from localcdap.moved import build_getattr
 
 if TYPE_CHECKING:
     import pyarrow as pa

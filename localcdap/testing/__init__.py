@@ -67,7 +67,7 @@ _RENAMED: Final = {"GivenTable": "TableData"}
 def __getattr__(name: str) -> Any:
     # pytest imports this package in every environment that has localcdap, mostly without using it.
     if name in _RENAMED:
-        from localcdap.api.deprecation import warn_deprecated
+        from localcdap.moved import warn_deprecated
 
         warn_deprecated(f"{__name__}.{name}", f"{__name__}.{_RENAMED[name]}")
         name = _RENAMED[name]

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import msgspec
 
-from localcdap.api.deprecation import build_getattr
 from localcdap.api.failures import ArtifactId
 from localcdap.api.metadata import MetadataEntity, MetadataOperation
+from localcdap.moved import build_getattr
 
 SYSTEM_NAMESPACE: Final = "system"
 Tx = TypeVar("Tx")

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.deprecation import build_getattr
+from localcdap.moved import build_getattr
 
 REQUIRED: Final = object()
 

@@ -1,4 +1,4 @@
-"""Tests of localcdap.api.deprecation."""
+"""Tests of localcdap.moved."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from localcdap.api.deprecation import MovedModules, build_getattr
+from localcdap.moved import MovedModules, build_getattr
 
 
 class NewName:
