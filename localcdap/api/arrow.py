@@ -33,14 +33,7 @@ __all__ = [
     "to_arrow_type",
 ]
 
-__getattr__ = build_getattr(
-    __name__,
-    {
-        "arrow_schema": "to_arrow_schema",
-        "arrow_type": "to_arrow_type",
-        "union_tags": "list_union_tags",
-    },
-)
+__getattr__ = build_getattr(__name__)
 
 
 class RecordCodec:

@@ -369,11 +369,4 @@ def _decode_text(schema: Schema, name: str, text: str) -> Any:
     return text
 
 
-__getattr__ = build_getattr(
-    __name__,
-    {
-        "record_from_text": "decode_text_record",
-        "record_to_json": "encode_json_record",
-        "records_from_json": "decode_json_records",
-    },
-)
+__getattr__ = build_getattr(__name__)

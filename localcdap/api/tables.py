@@ -174,4 +174,4 @@ class Lookup(Protocol):
         """
 
 
-__getattr__ = build_getattr(__name__, {"MadeTable": "CreatedTable", "Order": "SortField"})
+__getattr__ = build_getattr(__name__)

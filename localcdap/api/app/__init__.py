@@ -173,4 +173,4 @@ __all__ = [
     "put",
 ]
 
-__getattr__ = build_getattr(__name__, {"Entity": "MetadataEntity"})
+__getattr__ = build_getattr(__name__)

@@ -261,4 +261,4 @@ def is_subscribed(listener: type[SystemEventListener[Any]], event: object) -> bo
     return not types or not isinstance(event, EntityEvent) or event.entity.type in types
 
 
-__getattr__ = build_getattr(__name__, {"Entity": "MetadataEntity"})
+__getattr__ = build_getattr(__name__)

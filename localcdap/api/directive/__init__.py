@@ -45,4 +45,4 @@ __all__ = [
     "plugin",
 ]
 
-__getattr__ = build_getattr(__name__, {"Range": "NumberRange"})
+__getattr__ = build_getattr(__name__)

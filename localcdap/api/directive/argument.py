@@ -198,4 +198,4 @@ def properties(
     return Argument(ArgumentKind.PROPERTIES, description, default, name=name, label=label)
 
 
-__getattr__ = build_getattr(__name__, {"Range": "NumberRange"})
+__getattr__ = build_getattr(__name__)
