@@ -104,7 +104,7 @@ def report_import(name: str, names: Iterable[str]) -> None:
     :param name: the module of an import statement.
     :param names: those that the statement imports from it.
     """
-    for path in (name, *(f"{name}.{each}" for each in names)):
+    for path in (name, *(f"{name}.{imported}" for imported in names)):
         new = find_new_path(path)
         if new is not None and path in sys.modules:
             _warn(path, new, again=False)

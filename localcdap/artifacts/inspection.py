@@ -188,12 +188,12 @@ def _find_duplicate_types(found: list[DatasetTypeClass]) -> Iterator[str]:
             yield f"Dataset type '{name}' is defined {count} times: {where}."
 
 
-def _list_moved_paths(place: Path) -> Iterator[str]:
+def _list_moved_paths(path: Path) -> Iterator[str]:
     """Yield a warning for each line of an artifact that has used an old path of localcdap."""
     for use in list_uses():
         file = Path(use.file)
-        if file.is_relative_to(place):
-            shown = file.relative_to(place).as_posix() if place.is_dir() else file.name
+        if file.is_relative_to(path):
+            shown = file.relative_to(path).as_posix() if path.is_dir() else file.name
             yield (
                 f"{shown}:{use.line} uses {use.old}, which has moved to {use.new}; change it, because "
                 "the next version of localcdap does not have the old path."
