@@ -8,8 +8,6 @@ applications, :mod:`localcdap.api.client` for programs that use an instance. The
 failures, and the errors, are here too: all packages exchange them. It imports no other package of localcdap.
 """
 
-import sys
-
 from localcdap.api.alerts import Alert, AlertContext, AlertPublisher
 from localcdap.api.capability import SYSTEM_CAPABILITIES, Capabilities, capability
 from localcdap.api.config import NamedPlugins, PluginConfig, field
@@ -42,7 +40,6 @@ from localcdap.api.control import (
     SparkProgramContext,
     StageStatistics,
 )
-from localcdap.api.deprecation import MovedModules
 from localcdap.api.errors import (
     InvalidFieldError,
     InvalidStageError,
@@ -220,14 +217,3 @@ __all__ = [
     "plugin",
     "plugin_method",
 ]
-
-sys.meta_path.append(
-    MovedModules(
-        {
-            "localcdap.api.argument": "localcdap.api.directive.argument",
-            "localcdap.api.lookup": "localcdap.api.tables",
-            "localcdap.api.rows": "localcdap.api.directive.rows",
-            "localcdap.api.table_writes": "localcdap.api.tables",
-        }
-    )
-)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.api.deprecation import build_getattr
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.arrow_reader import build_column_reader, build_row_maker
 from localcdap.api.serialization.arrow_types import (
@@ -18,6 +17,7 @@ from localcdap.api.serialization.arrow_types import (
 )
 from localcdap.api.serialization.arrow_writer import build_column_writer, pick_members
 from localcdap.api.serialization.value_types import matches
+from localcdap.moved import build_getattr
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,14 +33,7 @@ __all__ = [
     "to_arrow_type",
 ]
 
-__getattr__ = build_getattr(
-    __name__,
-    {
-        "arrow_schema": "to_arrow_schema",
-        "arrow_type": "to_arrow_type",
-        "union_tags": "list_union_tags",
-    },
-)
+__getattr__ = build_getattr(__name__)
 
 
 class RecordCodec:

@@ -31,9 +31,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from localcdap.api.deprecation import build_getattr
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import LogicalType, Schema, Type
+from localcdap.moved import build_getattr
 
 _MAX_PROBLEMS: Final = 20
 _MAX_QUOTED: Final = 60
@@ -369,11 +369,4 @@ def _decode_text(schema: Schema, name: str, text: str) -> Any:
     return text
 
 
-__getattr__ = build_getattr(
-    __name__,
-    {
-        "record_from_text": "decode_text_record",
-        "record_to_json": "encode_json_record",
-        "records_from_json": "decode_json_records",
-    },
-)
+__getattr__ = build_getattr(__name__)

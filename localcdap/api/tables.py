@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import msgspec
 
-from localcdap.api.deprecation import build_getattr
 from localcdap.api.schema import Schema
+from localcdap.moved import build_getattr
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -174,4 +174,4 @@ class Lookup(Protocol):
         """
 
 
-__getattr__ = build_getattr(__name__, {"MadeTable": "CreatedTable", "Order": "SortField"})
+__getattr__ = build_getattr(__name__)

@@ -165,14 +165,18 @@ def _build_details(
             plugins=plugins,
             parents=entry.parents.split(),
             applications=applications,
-            warnings=list(_list_warnings(plugins, vocabulary)),
+            warnings=[
+                *(state.contents[digest].warnings if digest else ()),
+                *list_capability_warnings(plugins, vocabulary),
+            ],
             dataset_types=dataset_types,
         )
 
 
-def _list_warnings(
+def list_capability_warnings(
     plugins: Iterable[PluginClass], vocabulary: CapabilityVocabulary
 ) -> Iterator[str]:
+    """Yield a warning for each plugin that declares capabilities which the instance does not know."""
     for plugin in plugins:
         who = f"Plugin '{plugin.name}' of type '{plugin.type}' declares"
         if warning := vocabulary.find_warning(who, plugin.capabilities):

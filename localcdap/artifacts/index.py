@@ -32,6 +32,7 @@ _CONTENT_COLUMNS: Final = (
     "inspected_by",
     "applications",
     "dataset_types",
+    "warnings",
 )
 
 
@@ -67,6 +68,7 @@ class ArtifactContent(msgspec.Struct, frozen=True):
     """What the inspection depended on besides the content; another value requires a new inspection."""
     applications: list[ApplicationClass] = []
     dataset_types: list[DatasetTypeClass] = []
+    warnings: list[str] = []
 
     @staticmethod
     def of(digest: str, inspection: Inspection, inspected_by: str) -> ArtifactContent:
@@ -77,6 +79,7 @@ class ArtifactContent(msgspec.Struct, frozen=True):
             inspected_by,
             inspection.applications,
             inspection.dataset_types,
+            inspection.warnings,
         )
 
 
@@ -183,11 +186,18 @@ def _to_row(content: ArtifactContent) -> tuple[str, ...]:
         content.inspected_by,
         msgspec.json.encode(content.applications).decode(),
         msgspec.json.encode(content.dataset_types).decode(),
+        msgspec.json.encode(content.warnings).decode(),
     )
 
 
 def _to_content(
-    digest: str, plugins: str, errors: str, inspected_by: str, applications: str, types: str
+    digest: str,
+    plugins: str,
+    errors: str,
+    inspected_by: str,
+    applications: str,
+    types: str,
+    warnings: str,
 ) -> ArtifactContent:
     return ArtifactContent(
         digest,
@@ -196,4 +206,5 @@ def _to_content(
         inspected_by,
         decode_json(applications, type=list[ApplicationClass]),
         decode_json(types, type=list[DatasetTypeClass]),
+        decode_json(warnings, type=list[str]),
     )

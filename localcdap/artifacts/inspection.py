@@ -34,6 +34,7 @@ from localcdap.artifacts.loading import (
 from localcdap.artifacts.model import DatasetTypeClass, Inspection, PluginClass
 from localcdap.artifacts.tracebacks import summarize_error, user_frames
 from localcdap.decoders import convert, decode_json
+from localcdap.moved import list_uses
 
 _Described = TypeVar("_Described")
 _LONGEST_ERROR: Final = 4000
@@ -115,6 +116,7 @@ class _Findings:
             self._applications,
             [_to_encodable(line)[:_LONGEST_ERROR] for line in self.trace[:_MOST_ERRORS]],
             self._dataset_types,
+            list(_list_moved_paths(self._path))[:_MOST_ERRORS],
         )
 
     @contextlib.contextmanager
@@ -184,6 +186,18 @@ def _find_duplicate_types(found: list[DatasetTypeClass]) -> Iterator[str]:
         if count > 1:
             where = ", ".join(each.class_name for each in found if each.name == name)
             yield f"Dataset type '{name}' is defined {count} times: {where}."
+
+
+def _list_moved_paths(path: Path) -> Iterator[str]:
+    """Yield a warning for each line of an artifact that has used an old path of localcdap."""
+    for use in list_uses():
+        file = Path(use.file)
+        if file.is_relative_to(path):
+            shown = file.relative_to(path).as_posix() if path.is_dir() else file.name
+            yield (
+                f"{shown}:{use.line} uses {use.old}, which has moved to {use.new}; change it, because "
+                "the next version of localcdap does not have the old path."
+            )
 
 
 def _encode_and_decode(described: _Described, type: type[_Described]) -> _Described:

@@ -28,6 +28,7 @@ from localcdap.api.plugin import PLUGIN_MARK, Plugin
 from localcdap.artifacts.model import ApplicationRef, PluginRef
 from localcdap.artifacts.tracebacks import summarize_error, user_frames
 from localcdap.artifacts.version import split_file_name
+from localcdap.moved import report_import
 
 _PREFIX: Final = "localcdap_artifact_"
 _NOT_CODE: Final = frozenset(("tests", "test", "docs", "examples", "build", "dist", "setup"))
@@ -317,7 +318,10 @@ def _own_import(package: str, top_level_names: frozenset[str]) -> Any:
     ) -> ModuleType:
         top = name.partition(".")[0]
         if level or top not in top_level_names:
-            return builtins.__import__(name, globals, locals, fromlist or (), level)
+            module = builtins.__import__(name, globals, locals, fromlist or (), level)
+            if top == "localcdap" and not level:
+                report_import(name, fromlist or ())
+            return module
         # A from-list makes __import__ return the innermost module instead of the outermost.
         wanted = fromlist or ("__name__",)
         module = builtins.__import__(f"{package}.{name}", globals, locals, wanted, 0)

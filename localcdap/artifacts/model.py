@@ -72,6 +72,8 @@ class Inspection(msgspec.Struct):
     exceptions.
     """
     dataset_types: list[DatasetTypeClass] = []
+    warnings: list[str] = []
+    """The old paths of localcdap that its code uses, which the next version does not have any more."""
 
 
 class ArtifactDetail(msgspec.Struct):

@@ -17,6 +17,7 @@ from localcdap.artifacts.catalog import (
     AnyNamespace,
     Catalog,
     Namespaces,
+    list_capability_warnings,
     list_orphaned_artifacts,
 )
 from localcdap.artifacts.changes import compare_catalogs
@@ -302,8 +303,13 @@ class ArtifactService:
         warning = self._vocabulary.find_warning(
             "'plugin.required.capabilities' names", self._required.names
         )
-        details = self.list_artifacts(namespace)
-        return [*([warning] if warning else ()), *(w for each in details for w in each.warnings)]
+        plugins = [
+            plugin for artifact in self.list_artifacts(namespace) for plugin in artifact.plugins
+        ]
+        return [
+            *([warning] if warning else ()),
+            *list_capability_warnings(plugins, self._vocabulary),
+        ]
 
     @requires(of_namespace())
     def list_hidden(self, namespace: str) -> list[HiddenPlugin]:

@@ -17,6 +17,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
+from localcdap.moved import get_moved_name
+
 if TYPE_CHECKING:
     from localcdap.testing.apps import AppTester
     from localcdap.testing.connectors import ConnectorTester
@@ -61,16 +63,10 @@ _MODULES: Final = {
     "plugin_ref": "references",
     "run_stage": "stage_run",
 }
-_RENAMED: Final = {"GivenTable": "TableData"}
 
 
 def __getattr__(name: str) -> Any:
     # pytest imports this package in every environment that has localcdap, mostly without using it.
-    if name in _RENAMED:
-        from localcdap.api.deprecation import warn_deprecated
-
-        warn_deprecated(f"{__name__}.{name}", f"{__name__}.{_RENAMED[name]}")
-        name = _RENAMED[name]
     if name not in _MODULES:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        return get_moved_name(__name__, name)
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -41,6 +41,6 @@ def test_it_loads_nothing_for_tests_that_do_not_use_it(tmp_path: Path):
 
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "loaded localcdap localcdap.testing localcdap.testing.fixtures" in lines
+    assert "loaded localcdap localcdap.moved localcdap.testing localcdap.testing.fixtures" in lines
     # Another plugin of this environment may load msgspec; localcdap's parts would show above.
     assert [line for line in lines if line.startswith("heavy") and "pyspark" in line] == []

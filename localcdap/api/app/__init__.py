@@ -79,7 +79,6 @@ from localcdap.api.app.transactions import (
     TransactionKind,
     TransactionRunner,
 )
-from localcdap.api.deprecation import build_getattr
 from localcdap.api.errors import (
     BadRequestError,
     ConflictError,
@@ -94,6 +93,7 @@ from localcdap.api.errors import (
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission, Principal
 from localcdap.decoders import decode_json
+from localcdap.moved import build_getattr
 
 __all__ = [
     "CONNECTIONS",
@@ -173,4 +173,4 @@ __all__ = [
     "put",
 ]
 
-__getattr__ = build_getattr(__name__, {"Entity": "MetadataEntity"})
+__getattr__ = build_getattr(__name__)

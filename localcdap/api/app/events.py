@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import msgspec
 
-from localcdap.api.deprecation import build_getattr
 from localcdap.api.failures import ArtifactId
 from localcdap.api.metadata import MetadataEntity, MetadataOperation
+from localcdap.moved import build_getattr
 
 SYSTEM_NAMESPACE: Final = "system"
 Tx = TypeVar("Tx")
@@ -261,4 +261,4 @@ def is_subscribed(listener: type[SystemEventListener[Any]], event: object) -> bo
     return not types or not isinstance(event, EntityEvent) or event.entity.type in types
 
 
-__getattr__ = build_getattr(__name__, {"Entity": "MetadataEntity"})
+__getattr__ = build_getattr(__name__)

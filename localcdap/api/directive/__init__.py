@@ -15,7 +15,6 @@ with ``#pragma load-directives reverse;`` or the property ``udd``.
 
 from __future__ import annotations
 
-from localcdap.api.deprecation import build_getattr
 from localcdap.api.directive import argument
 from localcdap.api.directive.argument import Argument, ArgumentKind, NumberRange
 from localcdap.api.directive.directive import (
@@ -26,6 +25,7 @@ from localcdap.api.directive.directive import (
 )
 from localcdap.api.directive.rows import Columns, Expression, Frame, Native, Row, RowContext
 from localcdap.api.plugin import plugin
+from localcdap.moved import build_getattr
 
 __all__ = [
     "Argument",
@@ -45,4 +45,4 @@ __all__ = [
     "plugin",
 ]
 
-__getattr__ = build_getattr(__name__, {"Range": "NumberRange"})
+__getattr__ = build_getattr(__name__)

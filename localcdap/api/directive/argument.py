@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.deprecation import build_getattr
+from localcdap.moved import build_getattr
 
 REQUIRED: Final = object()
 
@@ -198,4 +198,4 @@ def properties(
     return Argument(ArgumentKind.PROPERTIES, description, default, name=name, label=label)
 
 
-__getattr__ = build_getattr(__name__, {"Range": "NumberRange"})
+__getattr__ = build_getattr(__name__)

@@ -25,10 +25,11 @@ from localcdap.artifacts.index import ArtifactContent, ArtifactEntry, ArtifactIn
 from localcdap.artifacts.model import Inspection
 from localcdap.artifacts.module_rules import ModuleRules
 from localcdap.artifacts.parents import APP_VERSION
+from localcdap.moved import MOVED
 from localcdap.store.store import Transaction
 
 _LOG: Final = logging.getLogger(__name__)
-_FORMAT: Final = f"5-{APP_VERSION}-{sys.implementation.cache_tag}"
+_FORMAT: Final = f"6-{APP_VERSION}-{sys.implementation.cache_tag}"
 """Changes when inspection finds new information, so that everything is inspected again."""
 _INSPECTIONS: Final = min(3, os.cpu_count() or 1)
 """Artifacts that are inspected at the same time. The pool of plugin workers has three for calls that may take
@@ -358,7 +359,7 @@ def _has_same_scope(entry: ArtifactEntry, place: ArtifactPath) -> bool:
 @functools.cache
 def _hash_base_packages() -> str:
     """Compute a hash of the code that plugins build on; it changes with an update of localcdap."""
-    state = hashlib.sha256()
+    state = hashlib.sha256(repr(MOVED).encode())
     folders = [str(_PACKAGE / name) for name in _BASE_PACKAGES]
     while folders:
         try:

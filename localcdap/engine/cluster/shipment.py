@@ -39,6 +39,10 @@ from pathlib import Path
 
 # At the end: packages that the cluster has itself take precedence.
 sys.path.append(str(Path(__file__).parent.parent / "{_LIBRARY_FOLDER}"))
+
+from localcdap.moved import install
+
+install()
 '''
 _OTHER_PYTHON: Final = re.compile(r"PYTHON_VERSION_MISMATCH.*?version:? ?\(?([0-9.]+)", re.DOTALL)
 

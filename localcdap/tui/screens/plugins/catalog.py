@@ -83,8 +83,13 @@ def read_catalog(cdap: Cdap, namespace: str, capabilities: Sequence[str]) -> Plu
 
 
 def build_entries_by_type(catalog: PluginCatalog, *, with_hidden: bool) -> list[ListEntry]:
-    """Return artifacts with errors, then plugins under their types."""
+    """Return artifacts with errors, those with warnings, then plugins under their types."""
     entries = [_build_artifact_entry(each, "errors") for each in catalog.artifacts if each.error]
+    entries += [
+        _build_artifact_entry(each, "warnings")
+        for each in catalog.artifacts
+        if each.warnings and not each.error
+    ]
     entries += [_build_plugin_entry(each, each.type) for each in catalog.plugins]
     if with_hidden:
         entries += [_build_hidden_entry(each, "hidden") for each in catalog.hidden]
@@ -141,14 +146,20 @@ def _build_hidden_entry(plugin: HiddenPlugin, group: str) -> ListEntry:
 def _build_artifact_entry(artifact: ArtifactDetail, group: str) -> ListEntry:
     count = len(artifact.plugins) or len(artifact.applications)
     what = "plugin" if artifact.plugins or not artifact.applications else "app"
+    if artifact.error:
+        mark, hint, tone = "✗", "error", "$text-error"
+    elif artifact.warnings:
+        mark, hint, tone = "⚠", plural(len(artifact.warnings), "warning"), "$text-warning"
+    else:
+        mark, hint, tone = "▪", plural(count, what), "bold"
     return ListEntry(
         _build_artifact_key(artifact),
         f"{artifact.name} {artifact.version}".strip(),
-        mark="✗" if artifact.error else "▪",
-        hint="error" if artifact.error else plural(count, what),
+        mark=mark,
+        hint=hint,
         group=group,
         words=f"artifact {artifact.scope} {artifact.path}",
-        tone="$text-error" if artifact.error else "bold",
+        tone=tone,
     )
 
 

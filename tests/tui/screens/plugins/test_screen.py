@@ -88,6 +88,21 @@ async def test_capabilities_filter_the_list(open_studio, cdap, plugins: Path):
         assert len(get_list(driver).keys) > 10
 
 
+async def test_an_artifact_that_uses_a_moved_path_has_a_warning(open_studio, cdap, plugins: Path):
+    moved = "from localcdap.api.lookup import TableShape\n" + source("Old")
+    file = write(plugins / "old-1.0.py", moved)
+    cdap.artifacts.sync()
+    async with open_studio() as driver:
+        await driver.press("4")
+        assert get_list(driver).keys[0] == f"artifact {file}"
+        await go_to(driver, f"artifact {file}")
+        assert (
+            "⚠ old-1.0.py:1 uses localcdap.api.lookup, which has moved to localcdap.api.tables"
+            in " ".join(read_facts(driver).split())
+        )
+        assert "plugin transform Old" in get_list(driver).keys
+
+
 async def test_added_changed_and_removed_files_are_followed(open_studio, plugins: Path):
     async with open_studio() as driver:
         for key in ("4", "j", "j", "j"):
