@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Final
 
+from localcdap.api.errors import BadRequestError
 from localcdap.home import Home
 from localcdap.tui.dialogs.path_completion import is_file, is_taken
 from localcdap.tui.screens.settings import file as toml
@@ -109,6 +110,8 @@ def _save_location(studio: Studio, prefix: str, folder: str) -> bool:
             toml.write(file, toml.set_value(before, ("locations", prefix), folder))
     except (OSError, UnicodeDecodeError) as error:
         problem = str(error)
+    except BadRequestError as error:
+        problem = error.message
     if problem is not None:
         studio.show_notice("Could not change the settings.", problem, "error")
         return False

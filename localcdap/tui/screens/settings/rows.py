@@ -96,12 +96,12 @@ def _find_variable(key: str, origin: str, environment: Mapping[str, str]) -> str
 
 
 def read_text(file: Path) -> str:
-    """Return the text of the settings file; an empty text when there is no file.
+    """Return the text of the settings file, with its ends of lines; an empty text when there is no file.
 
     :raises OSError: when the file cannot be read.
     :raises UnicodeDecodeError: when the file is not UTF-8.
     """
-    return file.read_text(encoding="utf-8") if file.exists() else ""
+    return file.read_bytes().decode("utf-8") if file.exists() else ""
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
-from localcdap.api.errors import SettingsError
+from localcdap.api.errors import BadRequestError, SettingsError
 from localcdap.settings import Settings, load_settings
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.painter import pad
@@ -228,8 +228,8 @@ class SettingsScreen(AreaScreen):
     def _write(self, text: str) -> None:
         try:
             toml.write(self._file, text)
-        except OSError as error:
-            self.studio.show_notice("The settings file cannot be written.", str(error), "error")
+        except BadRequestError as error:
+            self.studio.show_notice("The settings file cannot be written.", error.message, "error")
             return
         self._is_changed = True
         self.studio.show_notice("Saved.", "a applies the change now.")
