@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
 from localcdap.api.schema import Schema
-from localcdap.datasets.result_files import format_plain, to_csv, to_json
+from localcdap.files.result_files import format_plain, to_csv, to_json
 from localcdap.text import plural
 from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.records.arrangement import (

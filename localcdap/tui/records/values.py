@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
-from localcdap.datasets.result_files import format_plain
+from localcdap.files.result_files import format_plain
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from localcdap.api.errors import BadRequestError
-from localcdap.datasets.result_files import SUFFIXES, write_result
+from localcdap.files.result_files import SUFFIXES, write_result
 
 RESULT = pa.table({"a": [1, None]})
 
