@@ -178,7 +178,7 @@ def _find_status(path: Path) -> os.stat_result | None:
 
 
 def _require_writable(file: Path) -> None:
-    for path in (file, file.parent):
+    for path, name in ((file, "it"), (file.parent, "its folder")):
         status = _find_status(path)
         if status is not None and not status.st_mode & 0o222:
-            raise ReadOnlyFileError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            raise ReadOnlyFileError(errno.EACCES, f"{name} is read-only", str(path))

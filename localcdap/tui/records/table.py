@@ -294,7 +294,8 @@ class RecordTable(ExplainedActions, Vertical):
         at, table = self._get_cursor(), self.table
         if at is not None and table is not None:
             row = [self.grid.get_value(at.row, column) for column in range(table.num_columns)]
-            self._copy(f"row {self.grid.numbers[at.row]}", to_json(table.column_names, [row])[2:-2])
+            text = to_json(table.column_names, [row]).strip("[\n ]")
+            self._copy(f"row {self.grid.numbers[at.row]}", text)
 
     def action_copy_column(self) -> None:
         at = self._get_cursor()
