@@ -1,26 +1,33 @@
-"""Avro files, written by Spark's Python workers."""
+"""Writing of Avro data files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+import datetime
+from collections.abc import Iterable
+from typing import IO, Any
 
 from localcdap.api import LogicalType, Schema, Type
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
+
+def write_avro_records(
+    stream: IO[bytes], schema: Schema, records: Iterable[Any], codec: str = "null"
+) -> None:
+    """Write records as an Avro data file. A datetime without a zone, which Avro does not have, is text.
+
+    :param codec: one of fastavro's, such as ``null``, ``deflate`` and ``snappy``.
+    """
+    import fastavro
+
+    document = fastavro.parse_schema(to_avro_schema(schema))
+    fastavro.writer(stream, document, map(_to_avro_value, records), codec=codec)
 
 
-def write_avro(df: DataFrame, schema: Schema, directory: str, codec: str) -> None:
-    """Write one file for each partition with records, and at least one file."""
-    written = df.mapInArrow(
-        _make_writer(
-            str(schema), to_avro_schema(schema), directory, "null" if codec == "none" else codec
-        ),
-        "records bigint",
-    )
-    written.write.format("noop").mode("overwrite").save()
+def _to_avro_value(value: Any) -> Any:
+    if isinstance(value, datetime.datetime) and value.tzinfo is None:
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {key: _to_avro_value(part) for key, part in value.items()}
+    return [_to_avro_value(part) for part in value] if isinstance(value, list) else value
 
 
 def to_avro_schema(schema: Schema) -> Any:
@@ -84,58 +91,3 @@ def _build_logical_type(schema: Schema) -> Any:
     if schema.logical_type is LogicalType.DECIMAL:
         made |= {"precision": schema.precision, "scale": schema.scale or 0}
     return made
-
-
-def _make_writer(
-    schema: str, avro: Any, directory: str, codec: str
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    # A nested function is pickled by value; Spark's workers cannot import this module.
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import datetime
-        import os
-        from itertools import chain
-        from pathlib import Path
-
-        from localcdap.api.arrow import RecordCodec
-        from localcdap.api.schema import Schema
-
-        # Before fastavro: on a cluster, localcdap adds the folder of the packages that were sent to sys.path.
-        record_codec = RecordCodec(Schema.parse(schema))
-        import fastavro
-        import pyarrow as pa
-        from pyspark import TaskContext
-
-        count = 0
-
-        def to_plain(value: Any) -> Any:
-            """Replace datetimes without a zone by text, at any depth."""
-            if isinstance(value, datetime.datetime) and value.tzinfo is None:
-                return value.isoformat()
-            if isinstance(value, dict):
-                return {key: to_plain(part) for key, part in value.items()}
-            return [to_plain(part) for part in value] if isinstance(value, list) else value
-
-        def read_records() -> Iterator[Any]:
-            nonlocal count
-            for batch in filled:
-                for record in record_codec.decode(batch):
-                    count += 1
-                    yield to_plain(record)
-
-        task = TaskContext.get()
-        partition = task.partitionId() if task is not None else 0
-        attempt = task.taskAttemptId() if task is not None else 0
-        rest = (batch for batch in batches if batch.num_rows)
-        first = next(rest, None)
-        if first is None and partition != 0:
-            return
-        filled = chain([first] if first is not None else [], rest)
-        final = Path(directory) / f"part-{partition:05d}.avro"
-        # A partial file of a failed attempt must not remain when the task is retried.
-        partial = final.with_name(f"_{final.name}.{attempt}")
-        with partial.open("wb") as stream:
-            fastavro.writer(stream, fastavro.parse_schema(avro), read_records(), codec=codec)
-        os.replace(partial, final)  # noqa: PTH105
-        yield pa.RecordBatch.from_pydict({"records": [count]})
-
-    return write
