@@ -14,9 +14,10 @@ import msgspec
 
 from localcdap.api.errors import ConflictError, NotFoundError, StoreError
 from localcdap.api.schema import Schema, Type
+from localcdap.api.sql_names import quote_identifier
 from localcdap.api.tables import Partitioning
 from localcdap.decoders import decode_json
-from localcdap.store.columns import quote_identifier, to_column_type
+from localcdap.store.columns import to_column_type
 from localcdap.store.query_tables import QueryTable
 from localcdap.store.store import Transaction
 from localcdap.text import format_available

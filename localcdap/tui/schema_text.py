@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 
 from localcdap.api.errors import SchemaError
 from localcdap.api.schema import Field, LogicalType, Schema, Type
+from localcdap.api.sql_names import quote_column
 
 _SIMPLE: Final = {each.value: Schema.of(each) for each in Type if each.is_simple} | {
     "date": Schema.DATE,
@@ -126,7 +127,7 @@ def _format_field(field: Field) -> str:
 
 
 def _format_name(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+    return name if _PLAIN.fullmatch(name) else quote_column(name)
 
 
 class _Reader:

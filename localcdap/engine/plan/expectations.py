@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema
+from localcdap.api.sql_names import quote_column
 from localcdap.engine.messages.flow import SINKS, Flow, Stage, Stream
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
@@ -25,7 +26,7 @@ from localcdap.engine.plan.key_hashes import count_repeated
 from localcdap.engine.plan.record_counter import ROWS, count_rows
 from localcdap.engine.plan.rule_columns import add_rule_column
 from localcdap.engine.plan.server_functions import write_hash
-from localcdap.engine.plan.spark_types import quote_column, spark_type
+from localcdap.engine.plan.spark_types import spark_type
 from localcdap.engine.spark_internals import create_observation
 from localcdap.engine.tasks.pass_plan import ERROR_FIELDS
 from localcdap.expectations.results import RuleResult, create_result

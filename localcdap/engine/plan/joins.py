@@ -17,7 +17,7 @@ from localcdap.api.join import (
     JoinOnKeys,
     JoinStage,
 )
-from localcdap.engine.plan.spark_types import quote_column
+from localcdap.api.sql_names import quote_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

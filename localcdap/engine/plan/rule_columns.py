@@ -6,7 +6,8 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import Schema, Type
-from localcdap.engine.plan.spark_types import quote_column, spark_schema
+from localcdap.api.sql_names import quote_column
+from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.engine.tasks.row_conditions import create_condition_pass
 from localcdap.expectations.rules import (
     Expectation,

@@ -161,11 +161,6 @@ def _list_plain_names() -> dict[str, Schema]:
     return named | widened
 
 
-def quote_column(name: str) -> str:
-    """Return a column name in which dots and backticks are taken literally."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 def make_addressable(frame: DataFrame, names: list[str]) -> DataFrame:
     """Rename columns that ``mapInArrow`` cannot handle, since it takes dots and backticks for syntax.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import LogicalType, Schema, Type
 from localcdap.api.arrow import list_union_tags
+from localcdap.api.sql_names import quote_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -30,16 +31,11 @@ _SIMPLE: Final[dict[Type | LogicalType, str]] = {
 }
 
 
-def quote_name(name: str) -> str:
-    """Quote a column name, so that dots and backticks in it are literal."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 def get_column(name: str) -> Column:
     """Return the column ``name``; the name may contain any characters."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.col(quote_name(name))
+    return F.col(quote_column(name))
 
 
 def to_spark_type(schema: Schema) -> str:
@@ -49,12 +45,12 @@ def to_spark_type(schema: Schema) -> str:
 
 def to_ddl(schema: Schema) -> str:
     """Return the type in Spark's DDL, with quoted field names."""
-    return _format_type(schema, quote_name)
+    return _format_type(schema, quote_column)
 
 
 def to_columns_ddl(schema: Schema) -> str:
     """Return the fields of a record schema as the column list of a Spark reader."""
-    return ", ".join(f"{quote_name(f.name)} {to_ddl(f.schema)}" for f in schema)
+    return ", ".join(f"{quote_column(f.name)} {to_ddl(f.schema)}" for f in schema)
 
 
 def _format_type(schema: Schema, name: Callable[[str], str]) -> str:

@@ -15,8 +15,8 @@ from localcdap.api.app.exports import (
 )
 from localcdap.api.app.table import SortOrder
 from localcdap.api.errors import InvalidTableFieldError, StoreError
+from localcdap.api.sql_names import quote_identifier, quote_literal
 from localcdap.files.atomic import FileReplacement
-from localcdap.store.columns import quote_identifier, quote_literal
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured import validation as valid
 from localcdap.store.structured.admin import TableAdmin
