@@ -26,7 +26,7 @@ def quote_column(name: str) -> str:
 
 
 def quote_literal(text: str | Path) -> str:
-    """Quote a string of standard SQL and DuckDB, in which backslashes are no escapes; in Spark's they are.
+    """Quote a string of standard SQL and DuckDB, in which a backslash escapes nothing, unlike in Spark's.
 
     >>> quote_literal("it's")
     "'it''s'"

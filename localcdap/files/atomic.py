@@ -1,4 +1,4 @@
-"""Atomic replacement of files: whoever reads one finds its old content or the new one, also after a crash."""
+"""Atomic replacement of files: a reader finds its old content or the new one, also after a crash."""
 
 from __future__ import annotations
 

@@ -98,11 +98,11 @@ def format_schema_type(schema: Schema) -> str:
     """Return the text of a type, which follows the name of a field."""
     inner = schema.non_nullable
     if schema.is_nullable and inner.type is not Type.NULL and schema == inner.as_nullable:
-        return f"{_format_type(inner)}?"
-    return _format_type(schema)
+        return f"{_format_not_null_type(inner)}?"
+    return _format_not_null_type(schema)
 
 
-def _format_type(schema: Schema) -> str:
+def _format_not_null_type(schema: Schema) -> str:
     if schema in _WRITTEN:
         return _WRITTEN[schema]
     if schema.logical_type is LogicalType.DECIMAL:

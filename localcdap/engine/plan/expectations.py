@@ -38,6 +38,7 @@ from localcdap.expectations.rules import (
     Unique,
     explain_violation,
 )
+from localcdap.expectations.schema_checks import get_column_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -213,7 +214,7 @@ class ExpectationPlan:
         self, stage: Stage, schema: Schema, frame: DataFrame, index: int, rule: Expectation
     ) -> tuple[DataFrame, Column]:
         def read_keys(reference: Reference, name: str) -> DataFrame:
-            type = _get_type(schema, reference.column)
+            type = get_column_type(schema, reference.column)
             return _read_keys(DriverContext(stage, self._run), reference, type, name)
 
         directory = self._run.message_directory
@@ -351,9 +352,3 @@ def _count_repeated(index: int, rule: Unique, *, hashed: bool) -> Column:
         key = f.when(is_compared, f.xxhash64(*columns))
         return (f.count(key) - f.count_distinct(key)).alias(str(index))
     return (count_rows(is_compared) - f.count_distinct(*columns)).alias(str(index))
-
-
-def _get_type(schema: Schema, name: str) -> Schema:
-    field = schema.field(name)
-    assert field is not None
-    return field.schema.non_nullable

@@ -40,12 +40,12 @@ def get_column(name: str) -> Column:
 
 def to_spark_type(schema: Schema) -> str:
     """Return Spark's name of the type, as in ``DataFrame.dtypes``; field names are not quoted."""
-    return _format_type(schema, lambda name: name)
+    return _format_ddl_type(schema, lambda name: name)
 
 
 def to_ddl(schema: Schema) -> str:
     """Return the type in Spark's DDL, with quoted field names."""
-    return _format_type(schema, quote_column)
+    return _format_ddl_type(schema, quote_column)
 
 
 def to_columns_ddl(schema: Schema) -> str:
@@ -53,15 +53,17 @@ def to_columns_ddl(schema: Schema) -> str:
     return ", ".join(f"{quote_column(f.name)} {to_ddl(f.schema)}" for f in schema)
 
 
-def _format_type(schema: Schema, name: Callable[[str], str]) -> str:
+def _format_ddl_type(schema: Schema, name: Callable[[str], str]) -> str:
     inner = schema.non_nullable
     if inner.logical_type is LogicalType.DECIMAL:
         return f"decimal({inner.precision},{inner.scale or 0})"
     match inner.type:
         case Type.ARRAY if inner.items is not None:
-            return f"array<{_format_type(inner.items, name)}>"
+            return f"array<{_format_ddl_type(inner.items, name)}>"
         case Type.MAP if inner.keys is not None and inner.values is not None:
-            return f"map<{_format_type(inner.keys, name)},{_format_type(inner.values, name)}>"
+            return (
+                f"map<{_format_ddl_type(inner.keys, name)},{_format_ddl_type(inner.values, name)}>"
+            )
         case Type.RECORD:
             return _format_struct([(f.name, f.schema) for f in inner], name)
         case Type.UNION:
@@ -73,5 +75,7 @@ def _format_type(schema: Schema, name: Callable[[str], str]) -> str:
 
 def _format_struct(parts: list[tuple[str, Schema]], name: Callable[[str], str]) -> str:
     return (
-        "struct<" + ",".join(f"{name(tag)}:{_format_type(part, name)}" for tag, part in parts) + ">"
+        "struct<"
+        + ",".join(f"{name(tag)}:{_format_ddl_type(part, name)}" for tag, part in parts)
+        + ">"
     )

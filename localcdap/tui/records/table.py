@@ -33,7 +33,7 @@ from localcdap.tui.records.grid import RecordGrid
 from localcdap.tui.records.profile import ColumnProfile, ColumnProfileView, profile_column
 from localcdap.tui.records.row_numbers import RowNumbers
 from localcdap.tui.records.value_dialog import ValueDialog
-from localcdap.tui.records.values import build_table, format_cell, format_type
+from localcdap.tui.records.values import build_table, format_arrow_type, format_cell
 from localcdap.tui.service_calls import deliver
 
 if TYPE_CHECKING:
@@ -330,7 +330,7 @@ class RecordTable(ExplainedActions, Vertical):
         at = self._get_cursor()
         if at is not None:
             assert self.table is not None
-            type = format_type(self.table.schema.field(at.column).type)
+            type = format_arrow_type(self.table.schema.field(at.column).type)
             position = f"row {self.grid.numbers[at.row]}, {self._get_column_name(at.column)}"
             self.app.push_screen(ValueDialog(position, type, self.grid.get_value(*at)))
 

@@ -36,13 +36,6 @@ def format_cell(value: Any) -> str:
     return cut if len(cut) <= _LONGEST else cut[: _LONGEST - 1] + "…"
 
 
-def is_number(value: Any) -> bool:
-    """Return whether a value is a number, which is aligned to the right."""
-    from decimal import Decimal
-
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-
-
 def format_full(value: Any) -> str:
     """Return a value with all its lines, and JSON indented."""
     plain = encode_json_record(value)
@@ -122,7 +115,7 @@ def _to_text(value: Any) -> str | None:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def format_type(type: pa.DataType) -> str:
+def format_arrow_type(type: pa.DataType) -> str:
     """Return the name that localcdap has for an Arrow type: ``long``, ``string``, ``timestamp`` …"""
     import pyarrow.types as pt
 
@@ -150,9 +143,9 @@ def format_type(type: pa.DataType) -> str:
     if pt.is_decimal(type):
         return f"decimal({type.precision}, {type.scale})"
     if pt.is_list(type) or pt.is_large_list(type):
-        return f"array<{format_type(type.value_type)}>"
+        return f"array<{format_arrow_type(type.value_type)}>"
     if pt.is_map(type):
-        return f"map<{format_type(type.key_type)}, {format_type(type.item_type)}>"
+        return f"map<{format_arrow_type(type.key_type)}, {format_arrow_type(type.item_type)}>"
     if pt.is_struct(type):
         return "record"
     return text

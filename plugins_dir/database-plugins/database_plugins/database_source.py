@@ -20,6 +20,7 @@ from localcdap.api import (
 )
 from localcdap.api.rules import check_reference_name
 from localcdap.api.sql_names import quote_column
+from localcdap.java.numbers import is_number
 from localcdap.plugin_lib.spark.columns import to_spark_type
 from localcdap.plugin_lib.spark.conversion import conform_columns
 
@@ -302,10 +303,6 @@ def split_conditions(column: str, least: Number, greatest: Number, parts: int) -
         f"({column} >= {low} AND {column} < {high})" for low, high in itertools.pairwise(ends)
     ]
     return [first, *middle, f"({column} >= {ends[-1]})"]
-
-
-def is_number(value: object) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def strip_semicolon(query: str) -> str:

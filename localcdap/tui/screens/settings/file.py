@@ -43,7 +43,7 @@ def parse_value(key: str, typed: str) -> Any:
     return text
 
 
-def format_value(value: Any) -> str:
+def format_setting_value(value: Any) -> str:
     """Return a value as a user types it."""
     match value:
         case bool():

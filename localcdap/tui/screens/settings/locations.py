@@ -12,7 +12,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.home import Home
 from localcdap.tui.dialogs.path_completion import is_file, is_taken
 from localcdap.tui.screens.settings import file as toml
-from localcdap.tui.screens.settings.rows import read_text
+from localcdap.tui.screens.settings.rows import read_settings_text
 from localcdap.tui.studio import Choice, Studio
 
 _ELSEWHERE: Final = re.compile(
@@ -104,7 +104,7 @@ def _save_location(studio: Studio, prefix: str, folder: str) -> bool:
     home = studio.connection.home
     file = home.settings_file
     try:
-        before = read_text(file)
+        before = read_settings_text(file)
         problem = toml.find_problem(before, file)
         if problem is None:
             toml.write(file, toml.set_value(before, ("locations", prefix), folder))

@@ -21,7 +21,7 @@ from localcdap.tui.fuzzy_match import rank_matches
 from localcdap.tui.lists.options import StudioOptionList
 from localcdap.tui.screens.settings import file as toml
 from localcdap.tui.screens.settings.locations import ask_location
-from localcdap.tui.screens.settings.rows import SettingRow, build_rows, read_text
+from localcdap.tui.screens.settings.rows import SettingRow, build_rows, read_settings_text
 
 _KEY_CELLS = 30
 _MOST_KEY_CELLS = 60
@@ -237,7 +237,7 @@ class SettingsScreen(AreaScreen):
 
     def _read_file(self) -> str | None:
         try:
-            return read_text(self._file)
+            return read_settings_text(self._file)
         except (OSError, UnicodeDecodeError) as error:
             self.studio.show_notice("The settings file cannot be read.", str(error), "error")
             return None
