@@ -337,14 +337,14 @@ def _find_value_type(owner: type, attribute: str, hint: Any) -> Any:
     if hint not in _PARSERS:
         reject_declaration(
             owner,
-            f"field '{attribute}' has the unsupported type {_format_type(hint)}; use str, int, float, bool, "
+            f"field '{attribute}' has the unsupported type {_format_hint(hint)}; use str, int, float, bool, "
             "list[str] or Schema, or one of these | None.",
         )
         return str
     return hint
 
 
-def _format_type(hint: Any) -> str:
+def _format_hint(hint: Any) -> str:
     return hint.__qualname__ if type(hint) is type else str(hint)
 
 

@@ -40,7 +40,7 @@ def require_valid(metadata: Metadata, max_chars: int = MAX_CHARS) -> None:
 
 
 def _check_property(key: str, value: str, max_chars: int) -> Iterator[str]:
-    yield from _check_name(key)
+    yield from _check_key_or_tag(key)
     if key.lower() == TAGS:
         yield f"Could not set metadata with reserved key {TAGS}"
     yield from _check_length(key, max_chars)
@@ -53,11 +53,11 @@ def _check_property(key: str, value: str, max_chars: int) -> Iterator[str]:
 
 
 def _check_tag(tag: str, max_chars: int) -> Iterator[str]:
-    yield from _check_name(tag)
+    yield from _check_key_or_tag(tag)
     yield from _check_length(tag, max_chars)
 
 
-def _check_name(name: str) -> Iterator[str]:
+def _check_key_or_tag(name: str) -> Iterator[str]:
     if not _NAME.fullmatch(name):
         yield (
             f"Illegal format for '{name}'. Should only contain alphanumeric characters (a-z, A-Z, 0-9), "

@@ -36,7 +36,6 @@ from localcdap.api.schema import LogicalType, Schema, Type
 from localcdap.moved import build_getattr
 
 _MAX_PROBLEMS: Final = 20
-_MAX_QUOTED: Final = 60
 _NON_FINITE: Final = ("NaN", "Infinity", "-Infinity")
 _ZONE_NAME: Final = re.compile(r"\[[\w/+-]+\]$")
 """The zone name that Java's ``ZonedDateTime`` appends to the offset."""
@@ -174,7 +173,7 @@ class _RecordDecoder:
 
     def _add_problem(self, path: str, expected: str, value: Any) -> None:
         place = f"{self._record_name}, field '{path}'" if path else self._record_name
-        self._problems.append(f"{place}: {expected}, not {_quote(value)}.")
+        self._problems.append(f"{place}: {expected}, not {format_json_value(value)}.")
 
 
 def _join_path(path: str, name: str) -> str:
@@ -331,9 +330,10 @@ def _describe_expected(schema: Schema) -> str:
     return f"a value of type {schema.display_name}"
 
 
-def _quote(value: Any) -> str:
+def format_json_value(value: Any, most_letters: int = 60) -> str:
+    """Return decoded JSON in one line for messages, cut with ``…``; what JSON does not have is a text."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _MAX_QUOTED else text[: _MAX_QUOTED - 1] + "…"
+    return text if len(text) <= most_letters else text[: most_letters - 1] + "…"
 
 
 _NESTED: Final = (Type.ARRAY, Type.MAP, Type.RECORD, Type.UNION)

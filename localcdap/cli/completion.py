@@ -84,7 +84,7 @@ def _complete(values: _Values, *, files: bool = False) -> _Complete:
 
     def complete(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         found = [
-            CompletionItem(_quote(value), help=help)
+            CompletionItem(_escape_for_bash(value), help=help)
             for value, help in _read(values, ctx)
             if value.startswith(incomplete)
         ]
@@ -93,7 +93,7 @@ def _complete(values: _Values, *, files: bool = False) -> _Complete:
     return complete
 
 
-def _quote(value: str) -> str:
+def _escape_for_bash(value: str) -> str:
     """Escape what bash would not take as a part of a word; the other shells do that themselves."""
     is_bash = os.environ.get(_get_variable(), "").startswith("bash")
     return _SPECIAL.sub(r"\\\1", value) if is_bash else value

@@ -9,6 +9,7 @@ import msgspec
 from localcdap.api.arrow import from_arrow_schema
 from localcdap.api.connector import MOST_RECORDS, SampleRequest
 from localcdap.api.errors import BadRequestError, NotFoundError, QueryError
+from localcdap.api.sql_names import quote_identifier
 from localcdap.connectors.previews import wait_for_sample
 from localcdap.connectors.stage_rows import StageRows
 from localcdap.datasets.sql import SqlRequest, SqlService
@@ -17,7 +18,6 @@ from localcdap.runs.preview.model import PreviewRequest
 from localcdap.runs.preview.service import PreviewService
 from localcdap.sandbox.connector_calls import GivenRows, WantedRows
 from localcdap.security.access import AccessChecks
-from localcdap.store.columns import quote_identifier
 from localcdap.store.samples import build_sample_query
 from localcdap.text import format_available
 

@@ -12,9 +12,9 @@ from localcdap.api.dataset.partition_fields import PARTITIONING_FIELDS, read_par
 from localcdap.api.dataset.properties import PropertyReader
 from localcdap.api.dataset.specification import SCHEMA, DatasetSpecification, locate_folder
 from localcdap.api.dataset.types.file_sets import FORMAT
+from localcdap.api.sql_names import quote_identifier
 from localcdap.datasets.specifications import lay_out
 from localcdap.store import dataset_catalog, table_catalog
-from localcdap.store.columns import quote_identifier
 from localcdap.store.file_tables import FilePart, FileTable
 from localcdap.store.query_tables import QueryTable
 from localcdap.store.store import Transaction

@@ -19,7 +19,7 @@ import msgspec
 
 from localcdap.api.errors import ConflictError
 from localcdap.decoders import decode_json
-from localcdap.files.atomic import sync_to_disk
+from localcdap.files.atomic import write_internal_file
 from localcdap.store.store import Store, Transaction
 
 _JOURNALS: Final = ".changes"
@@ -113,10 +113,7 @@ class FolderChanges:
             on_first(self._journal.id)
         folder = self._root / _JOURNALS
         folder.mkdir(parents=True, exist_ok=True)
-        temporary = folder / f".{self._journal.id}"
-        temporary.write_bytes(msgspec.json.encode(self._journal))
-        sync_to_disk(temporary)
-        temporary.replace(folder / self._journal.id)
+        write_internal_file(folder / self._journal.id, msgspec.json.encode(self._journal))
 
     def undo(self) -> None:
         """Restore the folders as they were."""

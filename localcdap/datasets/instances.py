@@ -142,7 +142,7 @@ class DatasetService:
         :raises ConflictError: when there is a dataset or table of that name, or its folder exists.
         :raises UnauthorizedError: when its principal is somebody whom the user may not name.
         """
-        _check_name(request.name)
+        _check_dataset_name(request.name)
         self._namespaces.require(request.namespace)
         self._owners.check_new_owner(request.namespace, request.principal)
         call = DatasetCall(
@@ -386,7 +386,7 @@ def _count_rows(tx: Transaction, namespace: str, name: str) -> int:
     return int(tx.execute(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608
 
 
-def _check_name(name: str) -> None:
+def _check_dataset_name(name: str) -> None:
     if not name or name.startswith(".") or any(each in name for each in _WRONG_NAME):
         raise BadRequestError(
             f"A dataset cannot be called {name!r}.",

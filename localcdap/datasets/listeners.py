@@ -26,11 +26,11 @@ from localcdap.api.app.events import (
     is_subscribed,
 )
 from localcdap.api.app.namespaces import GENERATION, NAMESPACE, is_namespaced
+from localcdap.api.sql_names import quote_identifier
 from localcdap.decoders import convert
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import TopicMessage
 from localcdap.namespaces.resources import NamespaceResource
-from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Transaction
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.sql import TableSql

@@ -13,6 +13,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.schema import Schema
+from localcdap.api.sql_names import quote_identifier
 from localcdap.datasets.access import STRUCTURED, refuse_unreadable
 from localcdap.namespaces.service import NamespaceService
 from localcdap.security.access import (
@@ -23,7 +24,7 @@ from localcdap.security.access import (
     shows_visible,
 )
 from localcdap.security.authorizer import ALLOW_ALL
-from localcdap.store.columns import quote_identifier, to_column_type
+from localcdap.store.columns import to_column_type
 from localcdap.store.file_tables import TEXT
 from localcdap.store.query import Query, QueryColumn, QueryLimits, to_arrow_stream
 from localcdap.store.query_tables import FileTables, NoFileTables, QueryTable

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.api.sql_names import quote_identifier
 from localcdap.api.tables import TableFile
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import MOST_ROWS, SqlRequest, SqlService
-from localcdap.store.columns import quote_identifier
 from localcdap.text import format_available
 
 

@@ -29,7 +29,7 @@ from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import DatasetFlow, TableLoads
-from localcdap.files.atomic import sync_to_disk
+from localcdap.files.atomic import sync_to_disk, write_internal_file
 
 _LOG: Final = logging.getLogger("localcdap.engine")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -238,7 +238,7 @@ class Staging:
         if self._moves:
             self._folders.require_ready(self._moves)
         journal = Journal(self._moves, table_loads, ends_run, list(flows), list(partitions))
-        _write_synced(
+        write_internal_file(
             self._directory / _JOURNAL, msgspec.json.encode(journal, enc_hook=encode_schema)
         )
         self._is_decided = True
@@ -323,14 +323,3 @@ def list_staging_directories(run_directory: Path) -> list[str]:
 
 def _name_blocked(directory: Path) -> Path:
     return directory.with_name(directory.name + _BLOCKED)
-
-
-def _write_synced(path: Path, data: bytes) -> None:
-    """Write a file atomically and durably."""
-    temporary = path.with_name(path.name + ".new")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.rename(path)
-    sync_to_disk(path.parent)

@@ -49,17 +49,18 @@ def _find_problems(
             yield from _check_values(schema, rule.column, bounds)
         case InSet():
             yield from _check_values(schema, rule.column, list(rule.values))
-        case MatchesPattern() if not is_text(_get_type(schema, rule.column)):
-            type = _get_type(schema, rule.column).display_name
+        case MatchesPattern() if not is_text(get_column_type(schema, rule.column)):
+            type = get_column_type(schema, rule.column)
             yield RuleProblem(
-                f"Column '{rule.column}' is {type}; only texts match a regular expression.",
+                f"Column '{rule.column}' is {type.display_name}; only texts match a regular expression.",
                 "Use the rule 'range', 'in-set' or 'row'.",
             )
         case Unique():
             for name in rule.columns:
-                if _get_type(schema, name).type in _NOT_COMPARED:
+                type = get_column_type(schema, name)
+                if type.type in _NOT_COMPARED:
                     yield RuleProblem(
-                        f"Column '{name}' is {_get_type(schema, name).display_name}, which is not compared.",
+                        f"Column '{name}' is {type.display_name}, which is not compared.",
                         "Name columns of simple types.",
                     )
         case MeetsCondition():
@@ -68,7 +69,7 @@ def _find_problems(
 
 
 def _check_values(schema: Schema, column: str, values: Sequence[object]) -> Iterator[RuleProblem]:
-    type = _get_type(schema, column)
+    type = get_column_type(schema, column)
     if not is_comparable(type):
         yield RuleProblem(
             f"Column '{column}' is {type.display_name}, which is not compared with values.",
@@ -85,7 +86,8 @@ def _check_values(schema: Schema, column: str, values: Sequence[object]) -> Iter
             )
 
 
-def _get_type(schema: Schema, column: str) -> Schema:
+def get_column_type(schema: Schema, column: str) -> Schema:
+    """Return the type of a column that exists, without null."""
     field = schema.field(column)
     assert field is not None
     return field.schema.non_nullable

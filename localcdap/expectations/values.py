@@ -7,6 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from localcdap.api.schema import LogicalType, Schema, Type
+from localcdap.java.numbers import is_number
 
 _TEXTS: Final = (Type.STRING, Type.ENUM)
 _TIMES: Final = (LogicalType.TIMESTAMP_MILLIS, LogicalType.TIMESTAMP_MICROS)
@@ -56,8 +57,7 @@ def to_column_value(schema: Schema, value: Any) -> Any:
         return _require(isinstance(value, str), value, "a text")
     if inner.type is Type.BOOLEAN:
         return _require(isinstance(value, bool), value, "true or false")
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return _require(is_number, value, "a number")
+    return _require(is_number(value), value, "a number")
 
 
 def _require(holds: bool, value: Any, expected: str) -> Any:

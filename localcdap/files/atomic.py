@@ -1,53 +1,153 @@
-"""Atomic writing of files, which respects the read-only mark of a file and its folder."""
+"""Atomic replacement of files: a reader finds its old content or the new one, also after a crash."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import tempfile
+import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final, Self
 
 from localcdap.api.errors import BadRequestError
 
+_MOST_NAME: Final = 50
+"""Characters of the old name in the name of the new file, since file systems limit a name to 255 bytes."""
+_CANNOT_SYNC: Final = (errno.EACCES, errno.EINVAL, errno.ENOTSUP)
+"""Errors of folders that cannot be synchronized: without permission to list them, or on network drives."""
 
-def write_file(path: Path, text: str) -> None:
-    """Replace a file by a text, atomically.
 
-    :raises BadRequestError: as :func:`replacing`.
+class ReadOnlyFileError(PermissionError):
+    """A file, or the folder that it is in, is marked read-only; ``filename`` says which of them."""
+
+
+class FileReplacement:
+    """A new file, hidden beside another one, which takes the place of that one when it is complete.
+
+    The block of ``with`` fills :attr:`new_file`, or lets a program fill it. At the end of the block the new
+    file gets the owner, where the process may give it, and the mode of the old one, and its name. A symbolic
+    link stays and its file is replaced. After an exception the old file is as it was, and the new one is
+    removed. A process that is killed before the rename leaves the hidden file, too.
+
+    :param path: of the file, which need not exist; its folder must. A device or a pipe, such as
+        ``/dev/stdout``, has no content to keep: there :attr:`new_file` is the path itself.
+    :param mode: the permission bits of the file, whatever the umask and the old ones are; None keeps those
+        of the old file, and gives a file that did not exist what the umask leaves.
+    :param is_synced: whether the content is on the disk before the file gets its name, and the name before
+        :meth:`finish` returns. Without it, a power failure may lose the content of both files.
+    :raises ReadOnlyFileError: when no bit of the file's or the folder's mode permits writing. A rename would
+        ignore the mark of the file, and root that of the folder.
+    :raises OSError: when the file cannot be written, or is a folder.
     """
-    with replace_file(path) as new_file:
-        new_file.write_text(text, encoding="utf-8")
+
+    def __init__(self, path: Path, *, mode: int | None = None, is_synced: bool = True) -> None:
+        self._mode = mode
+        self._is_synced = is_synced
+        self._is_discarded = False
+        old = _find_status(path)
+        self._is_stream: Final = old is not None and not stat.S_ISREG(old.st_mode)
+        self._target = Path(os.path.realpath(path))
+        if old is not None and stat.S_ISDIR(old.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        name = f".{self._target.name[:_MOST_NAME]}.{os.urandom(4).hex()}.part"
+        self.new_file: Final = path if self._is_stream else self._target.with_name(name)
+        if self._is_stream:
+            return
+        _require_writable(self._target)
+        # Until it is complete, nobody may read it who must not read the old one.
+        first_mode = 0o666 if old is None and mode is None else 0o600
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        os.close(os.open(self.new_file, flags, first_mode))
+
+    def finish(self) -> None:
+        """Give the new file its name. After an error the old file is as it was, and the new one is removed.
+
+        :raises OSError: when that fails. After the rename it is an error of the disk, and the file is new.
+        """
+        if self._is_stream:
+            return
+        try:
+            self._set_permissions()
+            if self._is_synced:
+                sync_to_disk(self.new_file)
+            os.replace(self.new_file, self._target)  # noqa: PTH105
+        except BaseException:
+            self.discard()
+            raise
+        if self._is_synced:
+            _sync_folder(self._target.parent)
+
+    def discard(self) -> None:
+        """Remove the new file. The end of the block then leaves the old file as it was."""
+        self._is_discarded = True
+        if not self._is_stream:
+            with contextlib.suppress(OSError):
+                self.new_file.unlink()
+
+    def _set_permissions(self) -> None:
+        old, mode = _find_status(self._target), self._mode
+        if old is not None:
+            mode = old.st_mode & 0o777 if mode is None else mode
+            for user, group in ((old.st_uid, -1), (-1, old.st_gid)):
+                with contextlib.suppress(OSError):
+                    os.chown(self.new_file, user, group)
+            if self.new_file.stat().st_gid != old.st_gid:
+                # What the old group may do is not for another group.
+                mode = mode & ~0o070 | (mode & 0o007) << 3
+        if mode is not None:
+            self.new_file.chmod(mode)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self.discard()
+        elif not self._is_discarded:
+            self.finish()
 
 
 @contextlib.contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
-    """Yield a new file that replaces another one at the end of the block, with its mode.
+    """Yield a new file that replaces one of the user at the end of the block, see :class:`FileReplacement`.
 
-    :raises BadRequestError: when the file cannot be written, or when the file or its folder is marked
-        read-only, which a rename, and root, would ignore.
+    :raises BadRequestError: when the file cannot be written, or is marked read-only, or its folder is.
     """
     try:
-        target = path.resolve()
-        for each in (target, target.parent):
-            if each.exists() and not each.stat().st_mode & 0o222:
-                raise BadRequestError(f"{each} is read-only.", "Save under another name.")
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        os.close(handle)
-        try:
-            yield Path(name)
-            sync_to_disk(Path(name))  # before the file gets its name
-            mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_read_umask()
-            Path(name).chmod(mode)
-            Path(name).replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
+        with FileReplacement(path) as replacement:
+            yield replacement.new_file
+    except ReadOnlyFileError as error:
+        raise BadRequestError(
+            f"{error.filename} is read-only.", "Save under another name."
+        ) from None
     except OSError as error:
         raise BadRequestError(
             f"{path} cannot be written: {error.strerror or error}.", "Choose another folder."
         ) from None
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Replace a file of the user, see :func:`replace_file`.
+
+    :param content: a text is encoded as UTF-8, with the ends of lines that it has.
+    :raises BadRequestError: when the file cannot be written, or is marked read-only, or its folder is.
+    """
+    with replace_file(path) as new_file:
+        new_file.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def write_internal_file(
+    path: Path, content: bytes, *, mode: int | None = None, is_synced: bool = True
+) -> None:
+    """Replace a file that localcdap keeps for itself; the caller says what an error means.
+
+    :param mode: see :class:`FileReplacement`.
+    :param is_synced: see :class:`FileReplacement`.
+    :raises OSError: when the file cannot be written.
+    """
+    with FileReplacement(path, mode=mode, is_synced=is_synced) as replacement:
+        replacement.new_file.write_bytes(content)
 
 
 def sync_to_disk(path: Path) -> None:
@@ -62,7 +162,23 @@ def sync_to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-def _read_umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+def _sync_folder(folder: Path) -> None:
+    try:
+        sync_to_disk(folder)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
+
+
+def _find_status(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _require_writable(file: Path) -> None:
+    for path, name in ((file, "it"), (file.parent, "its folder")):
+        status = _find_status(path)
+        if status is not None and not status.st_mode & 0o222:
+            raise ReadOnlyFileError(errno.EACCES, f"{name} is read-only", str(path))

@@ -32,6 +32,11 @@ class NumberFormatError(ValueError):
         super().__init__(f'For input string: "{shown}"')
 
 
+def is_number(value: object) -> bool:
+    """Return whether a value is a number. A bool, which is a kind of int in Python, is none, as in Java."""
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
 def parse_whole(text: str) -> int:
     """Parse a whole number of at most 4000 characters, as ``new BigInteger(text)``."""
     if not _WHOLE.match(text) or len(text) > 4000:

@@ -48,7 +48,7 @@ class NamespaceDeletion(msgspec.Struct):
     """The absolute paths to which the user's own files were moved."""
 
 
-def check_name(name: str, known: Iterable[str]) -> None:
+def check_namespace_name(name: str, known: Iterable[str]) -> None:
     """Check that a namespace of that name can be created.
 
     :param known: the names of existing namespaces.

@@ -72,7 +72,7 @@ class SecureKeyService:
         :raises NotFoundError: when there is no such namespace.
         :raises StoreError: when the value cannot be stored.
         """
-        _check_name(name)
+        _check_key_name(name)
         if not data.strip():
             raise BadRequestError(
                 "The data field must not be null or empty. The data will be stored securely under "
@@ -153,7 +153,7 @@ class SecureKeyService:
         return ()
 
 
-def _check_name(name: str) -> None:
+def _check_key_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise BadRequestError(
             f"'{name}' cannot be the name of a secure key.",

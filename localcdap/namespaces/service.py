@@ -22,7 +22,7 @@ from localcdap.namespaces.model import (
     Namespace,
     NamespaceCreation,
     NamespaceDeletion,
-    check_name,
+    check_namespace_name,
     make_missing_error,
 )
 from localcdap.namespaces.resources import NamespaceResource
@@ -146,14 +146,14 @@ class NamespaceService:
         :raises ConflictError: when another name differs in case only, or an earlier deletion of this
             namespace cannot be completed.
         """
-        check_name(name, self._get_active())
+        check_namespace_name(name, self._get_active())
         with self._deleting:
             self._resume_deletion(name)
             with self._store.transaction() as tx:
                 found = _find(tx, name)
                 if found is not None and found[1] == _ACTIVE:
                     return NamespaceCreation(found[0], created=False)
-                check_name(name, (each.name for each in _read_active(tx)))
+                check_namespace_name(name, (each.name for each in _read_active(tx)))
                 last = found[0].generation if found is not None else 0
                 made = Namespace(name, description, config or {}, max(_get_time_ms(), last + 1))
                 _write(tx, made, _ACTIVE)

@@ -8,7 +8,6 @@ stores the values encrypted.
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from pathlib import Path
 from typing import Final, Protocol
@@ -17,6 +16,7 @@ import msgspec
 
 from localcdap.api.errors import StoreError
 from localcdap.decoders import decode_json
+from localcdap.files.atomic import write_internal_file
 
 _Values = dict[str, dict[str, str]]
 """Values by namespace and key."""
@@ -77,18 +77,10 @@ class FileVault:
             raise self._make_error("it is damaged") from None
 
     def _write(self, values: _Values) -> None:
-        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.unlink(missing_ok=True)
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(msgspec.json.encode(values))
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self._path)
+            write_internal_file(self._path, msgspec.json.encode(values), mode=0o600)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             raise self._make_error(error.strerror or type(error).__name__) from None
 
     def _make_error(self, why: str) -> StoreError:

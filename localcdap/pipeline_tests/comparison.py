@@ -12,10 +12,13 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.record_json import decode_json_records, encode_json_record
+from localcdap.api.record_json import decode_json_records, encode_json_record, format_json_value
 from localcdap.api.schema import LogicalType, Schema
+from localcdap.java.numbers import is_number
 from localcdap.pipeline_tests.model import RELATIVE_TOLERANCE, Expectation
 
+MOST_LETTERS: Final = 80
+"""The length of a value in a message."""
 _MOST_PAIRS: Final = 100_000
 """The most pairs among which the most similar records are searched; with more, records are paired in
 order.
@@ -253,7 +256,7 @@ class _Comparison:
             return all(self._are_equal(one.get(k), other.get(k)) for k in one.keys() | other.keys())
         if isinstance(one, list) and isinstance(other, list):
             return len(one) == len(other) and all(map(self._are_equal, one, other))
-        if _is_number(one) and _is_number(other):
+        if is_number(one) and is_number(other):
             return one == other or self._are_near(one, other)
         tolerance = self._how.tolerance
         if tolerance is not None and isinstance(one, str) and isinstance(other, str):
@@ -272,10 +275,6 @@ class _Comparison:
             name for name in one if name in other and self._are_equal(one[name], other[name])
         ]
         return _format_label({name: one.get(name) for name in names[: len(self._how.key) or 2]})
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _are_near_decimals(one: str, other: str, tolerance: float) -> bool:
@@ -311,10 +310,6 @@ def _to_text(record: Any) -> str:
 def _format_label(record: Any) -> str:
     if not isinstance(record, dict):
         return _to_text(record)
-    return " ".join(f"{name}={format_value(value)}" for name, value in record.items())
-
-
-def format_value(value: Any) -> str:
-    """Return a value in one line of at most 80 characters."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:79] + "…"
+    return " ".join(
+        f"{name}={format_json_value(value, MOST_LETTERS)}" for name, value in record.items()
+    )

@@ -51,7 +51,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.record_json import encode_json_record
+from localcdap.api.record_json import encode_json_record, format_json_value
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline_tests import values
 from localcdap.pipeline_tests.model import (
@@ -268,7 +268,7 @@ class _Reader:
         else:
             self.note(
                 path,
-                f"expected an array of records or the name of a file, not {values.format_value(value)}.",
+                f"expected an array of records or the name of a file, not {format_json_value(value)}.",
             )
             return None
         wrong = [n for n, each in enumerate(found.records, 1) if not isinstance(each, dict)]
@@ -299,7 +299,7 @@ class _Reader:
         try:
             return read(value)
         except ValueError as error:
-            self.note(path, f"expected {error}, not {values.format_value(value)}.")
+            self.note(path, f"expected {error}, not {format_json_value(value)}.")
             return None
 
     def _check_keys(

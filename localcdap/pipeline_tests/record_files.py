@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from pathlib import Path
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError
+from localcdap.files.atomic import write_file
+from localcdap.files.result_files import format_json_records, format_plain
+from localcdap.files.writers import format_delimited
 from localcdap.pipeline.recordings.rows import read_csv
 from localcdap.pipeline_tests.model import Records
 
@@ -34,21 +36,19 @@ def read_records(file: Path) -> Records:
 
 
 def write_records(file: Path, records: list[Any]) -> None:
-    """Replace the records in a file, and keep its format."""
+    """Replace the records in a file, and keep its format.
+
+    :raises BadRequestError: when the file cannot be written.
+    """
     if file.suffix == ".csv":
-        names = list(dict.fromkeys(name for each in records for name in each))
-        text = io.StringIO()
-        writer = csv.DictWriter(text, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({k: _format_cell(v) for k, v in each.items()} for each in records)
-        file.write_text(text.getvalue(), encoding="utf-8")
-        return
-    lines = [json.dumps(each, ensure_ascii=False) for each in records]
-    if file.suffix == ".jsonl":
-        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        names = list(dict.fromkeys(name for record in records for name in record))
+        rows = ([format_plain(record.get(name)) for name in names] for record in records)
+        write_file(file, format_delimited([names, *rows]))
+    elif file.suffix == ".jsonl":
+        lines = (json.dumps(record, ensure_ascii=False) for record in records)
+        write_file(file, "".join(f"{line}\n" for line in lines))
     else:
-        listed = ",\n  ".join(lines)
-        file.write_text(f"[\n  {listed}\n]\n" if lines else "[]\n", encoding="utf-8")
+        write_file(file, format_json_records(records))
 
 
 def _parse_csv(file: Path, text: str) -> list[Any]:
@@ -69,9 +69,3 @@ def _parse_json(file: Path, text: str) -> list[Any]:
     if not isinstance(found, list):
         raise BadRequestError(f"{file}: expected an array of records.")
     return found
-
-
-def _format_cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from localcdap.pipeline_tests.comparison import RecordDifference, format_value
+from localcdap.api.record_json import format_json_value
+from localcdap.pipeline_tests.comparison import MOST_LETTERS, RecordDifference
 from localcdap.pipeline_tests.report import Outcome, OutputDifference, PipelineTestReport
 
 _MOST_RECORDS: Final = 20
@@ -38,7 +39,8 @@ def _format_output(output: OutputDifference) -> Iterator[str]:
 def _format_record(record: RecordDifference) -> Iterator[str]:
     yield f"  {MARKS[record.kind]} {record.label}"
     for field in record.fields:
-        yield f"      {field.field}: {format_value(field.expected)} → {format_value(field.actual)}"
+        sides = (format_json_value(side, MOST_LETTERS) for side in (field.expected, field.actual))
+        yield f"      {field.field}: {' → '.join(sides)}"
 
 
 _UNWRITABLE: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import ConflictError
 from localcdap.engine.messages.flow import SINKS, SOURCE
+from localcdap.files.atomic import write_file
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline_tests.case_model import CaseResult
 from localcdap.pipeline_tests.model import Expectation, PipelineTest
@@ -37,6 +38,7 @@ def write_new_test(
 
     :param pipeline: the pipeline file, or ``NAME`` or ``NAME@VERSION`` of a deployed pipeline.
     :raises ConflictError: when the file exists.
+    :raises BadRequestError: when the file cannot be written.
     """
     import tomlkit
 
@@ -59,13 +61,14 @@ def write_new_test(
                     _format_records(file, name, value) if isinstance(value, list) else value
                 )
             content[title] = made
-    file.write_text(tomlkit.dumps(content), encoding="utf-8")
+    write_file(file, tomlkit.dumps(content))
 
 
 def update_test(test: PipelineTest, report: PipelineTestReport, result: CaseResult) -> list[str]:
     """Replace the expected records of each output that differs by the actual ones; keep the rest of the file.
 
     :returns: the outputs whose expectations were changed.
+    :raises BadRequestError: when a file cannot be written.
     """
     text = test.file.read_text(encoding="utf-8-sig")
     content: Any
@@ -82,7 +85,7 @@ def update_test(test: PipelineTest, report: PipelineTestReport, result: CaseResu
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     else:
         text = tomlkit.dumps(content)
-    test.file.write_text(text, encoding="utf-8")
+    write_file(test.file, text)
     return changed
 
 

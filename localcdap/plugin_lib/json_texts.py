@@ -20,6 +20,16 @@ def format_json(record: Record) -> str:
     return msgspec.json.encode(members).decode()
 
 
+def require_boolean(value: Any) -> bool:
+    """Return a value of decoded JSON, or of a script, that must be a boolean.
+
+    :raises TypeError: for every other value; a number or a text does not stand for a boolean.
+    """
+    if not isinstance(value, bool):
+        raise TypeError(value)
+    return value
+
+
 def _to_json_value(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return [byte - 256 if byte > 127 else byte for byte in bytes(value)]

@@ -13,6 +13,7 @@ import msgspec
 
 from localcdap.api.errors import HostError
 from localcdap.decoders import decode_json
+from localcdap.files.atomic import write_internal_file
 from localcdap.store.disk_space import is_disk_full
 
 RECORD_FILE: Final = "host.json"
@@ -51,20 +52,14 @@ def write_host_record(home: Path, record: HostRecord) -> None:
 
     On a full disk the record of the previous host is overwritten, whose space is still there.
     """
-    temporary, data = home / f".{RECORD_FILE}.{os.getpid()}", msgspec.json.encode(record)
-    temporary.unlink(missing_ok=True)
+    path, data = home / RECORD_FILE, msgspec.json.encode(record).ljust(_RECORD_BYTES)
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data.ljust(_RECORD_BYTES))
-        temporary.replace(home / RECORD_FILE)
+        write_internal_file(path, data, mode=0o600, is_synced=False)
     except OSError as error:
         if not is_disk_full(error):
             raise
-        with (home / RECORD_FILE).open("r+b") as file:
-            file.write(data.ljust(_RECORD_BYTES))
-    finally:
-        temporary.unlink(missing_ok=True)
+        with path.open("r+b") as file:
+            file.write(data)
 
 
 def clear_host_record(home: Path) -> None:

@@ -57,7 +57,7 @@ def _refuse(problems: list[str]) -> None:
 
 
 def _check_definition(schedule: Schedule) -> Iterator[str]:
-    yield from _check_name(schedule.name)
+    yield from _check_schedule_name(schedule.name)
     yield from _check_trigger(schedule.trigger, 0)
     for each in schedule.constraints:
         yield from _check_constraint(each)
@@ -81,7 +81,7 @@ def check_cron(cron: str, zone: str | None = None) -> None:
         raise BadRequestError(f"{error}.", "Name a zone such as Europe/Paris.") from None
 
 
-def _check_name(name: str) -> Iterator[str]:
+def _check_schedule_name(name: str) -> Iterator[str]:
     if not name.strip() or not name.isprintable() or "/" in name or len(name) > _LONGEST_NAME:
         yield (
             f"'{name[:_LONGEST_NAME]}' cannot be the name of a schedule: use up to 255 characters, without "

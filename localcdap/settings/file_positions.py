@@ -26,11 +26,11 @@ def find_line(text: str, key: str) -> int:
     for number, line in enumerate(text.splitlines(), start=1):
         bare = line.strip()
         if header := re.fullmatch(r"\[+\s*(.+?)\s*\]+\s*(#.*)?", bare):
-            section = _unquote(header[1]) + "."
+            section = _unquote_toml_key(header[1]) + "."
             if section.startswith(f"{key}."):
                 return number
         elif match := _KEY.match(bare):
-            name = section + _unquote(match[1])
+            name = section + _unquote_toml_key(match[1])
             if name == key or name.startswith(f"{key}."):
                 return number
     # A key of an inline table is on the line of the table.
@@ -38,7 +38,7 @@ def find_line(text: str, key: str) -> int:
     return find_line(text, parent) if parent else 1
 
 
-def _unquote(key: str) -> str:
+def _unquote_toml_key(key: str) -> str:
     """Return a dotted key without quotes and spaces around its parts."""
     parts = re.findall(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']+))\s*""", key)
     return ".".join((double or single or bare).strip() for double, single, bare in parts)

@@ -44,7 +44,7 @@ def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Se
 
     :raises SettingsError: when settings are invalid; lists all problems with line and key.
     """
-    return read_settings(_read_text(file), file, environment)
+    return read_settings(_read_settings_text(file), file, environment)
 
 
 def read_settings(text: str, file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -83,7 +83,7 @@ def read_settings(text: str, file: Path, environment: Mapping[str, str] = os.env
     return settings
 
 
-def _read_text(file: Path) -> str:
+def _read_settings_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):

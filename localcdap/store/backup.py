@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from localcdap.api.errors import DamagedStoreError, NotFoundError, StoreError
+from localcdap.api.sql_names import quote_identifier, quote_literal
 from localcdap.files.atomic import sync_to_disk
-from localcdap.store.columns import quote_identifier, quote_literal
 from localcdap.store.commit_record import get_log_path, get_record_path
 from localcdap.store.database_errors import (
     extract_first_line,

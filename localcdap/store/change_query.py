@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api.errors import QueryError
+from localcdap.api.sql_names import quote_identifier
 from localcdap.store.changed_views import (
     ChangedView,
     find_refused,
     list_changed_views,
     refuse_cycles,
 )
-from localcdap.store.columns import quote_identifier
 from localcdap.store.query import Query, QueryLimits
 from localcdap.store.query_tables import QueryTable, list_view_sql
 from localcdap.store.store import Store

@@ -11,7 +11,7 @@ import msgspec
 from localcdap.api.arrow import from_arrow_schema
 from localcdap.api.errors import QueryError, SchemaError
 from localcdap.api.schema import Schema
-from localcdap.store.columns import quote_identifier
+from localcdap.api.sql_names import quote_identifier
 from localcdap.store.query_errors import extract_message
 from localcdap.store.query_tables import list_view_sql
 from localcdap.store.stored_types import list_stored_columns

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from localcdap.api.arrow import MAX_DECIMAL_PRECISION, list_union_tags
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import LogicalType, Schema, Type
+from localcdap.api.sql_names import quote_identifier
 
 _SIMPLE: Final = {
     Type.NULL: "INTEGER",  # a column that is always null; DuckDB files have no type for that
@@ -74,16 +74,6 @@ def check_names(names: Sequence[str]) -> None:
                 f"Fields '{other}' and '{name}' differ in case only; a table treats them as equal.",
                 "Rename one of them.",
             )
-
-
-def quote_identifier(*names: str) -> str:
-    """Quote an SQL identifier; several names are joined by dots."""
-    return ".".join('"' + name.replace('"', '""') + '"' for name in names)
-
-
-def quote_literal(text: str | Path) -> str:
-    """Quote an SQL string, for statements in which DuckDB accepts no parameters."""
-    return "'" + str(text).replace("'", "''") + "'"
 
 
 def _to_decimal_type(schema: Schema) -> str:

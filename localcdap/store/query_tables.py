@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 
 from localcdap.api.errors import LocalcdapError, QueryError
-from localcdap.store.columns import quote_identifier
+from localcdap.api.sql_names import quote_identifier
 from localcdap.store.file_tables import (
     FileTable,
     UnnamedFiles,

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from localcdap.api.errors import DamagedStoreError
+from localcdap.api.sql_names import quote_identifier, quote_literal
 from localcdap.store.backup import list_tables
-from localcdap.store.columns import quote_identifier, quote_literal
 from localcdap.store.database_errors import extract_first_line
 from localcdap.store.database_file import create_empty, open_read_only
 from localcdap.store.disk_space import is_disk_full, make_disk_full_error

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.connector import MOST_RECORDS, SampleRequest, SampleType
-from localcdap.store.columns import quote_identifier
+from localcdap.api.sql_names import quote_identifier
 
 
 class SampleQuery(msgspec.Struct, frozen=True):

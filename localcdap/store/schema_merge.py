@@ -36,9 +36,9 @@ def merge_table_schema(table: str, held: Schema, written: Schema) -> Schema:
         if both is None:
             assert other is not None
             raise StoreError(
-                f"Table '{table}' holds {format_type(field.schema)} in column '{field.name}', but the "
+                f"Table '{table}' holds {describe_type(field.schema)} in column '{field.name}', but the "
                 f"rows to "
-                f"write hold {format_type(other.schema)}.",
+                f"write hold {describe_type(other.schema)}.",
                 "Convert the field before it is written, rename it, or drop the table.",
             )
         fields.append(Field(field.name, both))
@@ -63,7 +63,7 @@ def refuse_relaxation(table: str, held: Schema, written: Schema, merged: Schema)
             lack = "do" if rows is not None else "lack it"
             problems.append(f"allows no null in column '{field.name}', the rows to write {lack}")
         else:
-            types = format_type(before.schema), format_type(field.schema)
+            types = describe_type(before.schema), describe_type(field.schema)
             problems.append(
                 f"holds {types[0]} in column '{field.name}', the rows to write {types[1]}"
             )
@@ -135,7 +135,7 @@ def _merge_records(held: Schema, written: Schema) -> Schema | None:
     return Schema.record(held.name or "record", fields)
 
 
-def format_type(schema: Schema) -> str:
+def describe_type(schema: Schema) -> str:
     """Return a type for messages: ``long``, ``decimal(10, 2)``, or the column type of a nested one."""
     inner = schema.non_nullable
     if inner.logical_type is None and not inner.is_simple and inner.type is not Type.ENUM:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import QueryError
-from localcdap.store.columns import quote_identifier
+from localcdap.api.sql_names import quote_identifier
 
 if TYPE_CHECKING:
     import duckdb

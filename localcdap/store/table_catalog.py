@@ -14,9 +14,10 @@ import msgspec
 
 from localcdap.api.errors import ConflictError, NotFoundError, StoreError
 from localcdap.api.schema import Schema, Type
+from localcdap.api.sql_names import quote_identifier
 from localcdap.api.tables import Partitioning
 from localcdap.decoders import decode_json
-from localcdap.store.columns import quote_identifier, to_column_type
+from localcdap.store.columns import to_column_type
 from localcdap.store.query_tables import QueryTable
 from localcdap.store.store import Transaction
 from localcdap.text import format_available
@@ -174,7 +175,7 @@ def create(
     :raises ConflictError: when its name differs from another one in case only.
     """
     _note_change(tx, namespace, name)
-    _check_name(tx, namespace, name, schema)
+    _check_table_name(tx, namespace, name, schema)
     columns = ", ".join(f"{quote_identifier(f.name)} {to_column_type(f.schema)}" for f in schema)
     tx.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(_to_duckdb_schema(namespace))}")
     tx.execute(f"CREATE TABLE {to_identifier(namespace, name)} ({columns})")
@@ -198,7 +199,7 @@ def create_view(tx: Transaction, namespace: str, name: str, schema: Schema, quer
             f"'{name}' is not allowed for this operation because it is currently a TABLE.",
             "Choose another name for the view, or drop the table first.",
         )
-    _check_name(tx, namespace, name, schema)
+    _check_table_name(tx, namespace, name, schema)
     tx.execute(
         "INSERT INTO dataset_tables VALUES (?, ?, ?, NULL, now(), NULL, ?)",
         (namespace, name, str(schema), query),
@@ -232,7 +233,7 @@ def _note_change(tx: Transaction, namespace: str, name: str) -> None:
         tx.changer = tx.changer or contextvars.copy_context()
 
 
-def _check_name(tx: Transaction, namespace: str, name: str, schema: Schema) -> None:
+def _check_table_name(tx: Transaction, namespace: str, name: str, schema: Schema) -> None:
     if not name or "\0" in name or not schema.fields:
         raise StoreError(
             f"A table needs a name and at least one field; '{name}' lacks one of them."

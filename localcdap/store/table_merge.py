@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
+from localcdap.api.sql_names import quote_identifier
 from localcdap.api.tables import TableWrite
-from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Transaction
 
 _TAKEN: Final = frozenset(

@@ -10,10 +10,11 @@ import msgspec
 
 from localcdap.api.errors import NotFoundError, StoreError
 from localcdap.api.schema import Schema, Type
+from localcdap.api.sql_names import quote_identifier, quote_literal
 from localcdap.api.tables import Partitioning, TableShape, TableWrite
 from localcdap.store import dataset_catalog
 from localcdap.store import table_catalog as catalog
-from localcdap.store.columns import check_names, quote_identifier, quote_literal, to_column_type
+from localcdap.store.columns import check_names, to_column_type
 from localcdap.store.query_tables import FileTables, NoFileTables
 from localcdap.store.schema_merge import merge_table_schema, refuse_relaxation
 from localcdap.store.store import Store, Transaction

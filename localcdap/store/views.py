@@ -15,8 +15,9 @@ import msgspec
 from localcdap.api.arrow import from_arrow_schema
 from localcdap.api.errors import SchemaError
 from localcdap.api.schema import Schema
+from localcdap.api.sql_names import quote_identifier, quote_literal
 from localcdap.store import table_catalog as catalog
-from localcdap.store.columns import quote_identifier, quote_literal, to_column_type
+from localcdap.store.columns import to_column_type
 from localcdap.store.query import Query, QueryColumn, QueryLimits
 from localcdap.store.query_tables import FileTables, QueryTable
 from localcdap.store.store import Store

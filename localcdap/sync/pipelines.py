@@ -21,7 +21,7 @@ from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.values import artifact_to_json
 from localcdap.pipeline.library.application_model import (
     DeployRequest,
-    check_name,
+    check_application_name,
     choose_application_name,
     get_application_artifact,
 )
@@ -114,7 +114,7 @@ class PipelineEntities(EntityKind):
         found = read_document(document, path)
         request = DeployRequest(None, namespace, fallback_name=PurePosixPath(path).stem)
         name = choose_application_name(request, found)
-        check_name(name)
+        check_application_name(name)
         return ReadEntity(name, normalize_pipeline(found) | {"name": name})
 
     def write(self, namespace: str, key: str, document: Any) -> None:

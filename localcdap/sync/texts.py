@@ -24,7 +24,7 @@ def list_questions(plan: SyncPlan) -> Iterator[str]:
             yield f"File {file.path} is not in canonical form: its order and layout will be lost."
 
 
-def format_value(value: Any, most: int = _MOST_LETTERS) -> str:
+def format_conflict_side(value: Any, most: int = _MOST_LETTERS) -> str:
     """Return one side of a conflict as one line.
 
     :param most: the most letters to show.

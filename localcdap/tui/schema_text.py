@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 
 from localcdap.api.errors import SchemaError
 from localcdap.api.schema import Field, LogicalType, Schema, Type
+from localcdap.api.sql_names import quote_column
 
 _SIMPLE: Final = {each.value: Schema.of(each) for each in Type if each.is_simple} | {
     "date": Schema.DATE,
@@ -97,11 +98,11 @@ def format_schema_type(schema: Schema) -> str:
     """Return the text of a type, which follows the name of a field."""
     inner = schema.non_nullable
     if schema.is_nullable and inner.type is not Type.NULL and schema == inner.as_nullable:
-        return f"{_format_type(inner)}?"
-    return _format_type(schema)
+        return f"{_format_not_null_type(inner)}?"
+    return _format_not_null_type(schema)
 
 
-def _format_type(schema: Schema) -> str:
+def _format_not_null_type(schema: Schema) -> str:
     if schema in _WRITTEN:
         return _WRITTEN[schema]
     if schema.logical_type is LogicalType.DECIMAL:
@@ -126,7 +127,7 @@ def _format_field(field: Field) -> str:
 
 
 def _format_name(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+    return name if _PLAIN.fullmatch(name) else quote_column(name)
 
 
 class _Reader:

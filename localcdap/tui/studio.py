@@ -21,6 +21,7 @@ from textual.message_pump import MessagePump
 from textual.notifications import SeverityLevel
 
 from localcdap.api.metadata import MetadataEntity
+from localcdap.files.atomic import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.host_connection import HostConnection
@@ -202,6 +203,16 @@ class StudioNode(ExplainedActions):
 
         self.call(work, take_result, on_error=take_error, group=group, ordered=group is not None)
         return await answer
+
+    def save_text(self, path: Path, read: Work[str]) -> None:
+        """Replace a file that the user chose by a text, and say so.
+
+        :param read: gets the services and returns the text; it runs in a thread, and its error is a notice.
+        """
+        self.call(
+            lambda cdap: write_file(path, read(cdap)),
+            lambda _: self.studio.show_notice(f"Saved {path}."),
+        )
 
     def discard_results(self, group: str) -> None:
         """Discard the results of the running calls of a group."""

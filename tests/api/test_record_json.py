@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.record_json import decode_json_records, encode_json_record
+from localcdap.api.record_json import decode_json_records, encode_json_record, format_json_value
 from localcdap.api.schema import Schema, Type
 from tests.api.strategies import RECORD_SCHEMAS, values
 
@@ -163,3 +163,20 @@ def test_any_json_is_read_or_refused(schema, garbage):
     with contextlib.suppress(BadRequestError):
         (found,) = decode_json_records(schema, [garbage])
         assert list(found) == schema.field_names
+
+
+@pytest.mark.parametrize(
+    ("value", "most_letters", "text"),
+    [
+        (None, 60, "null"),
+        ("é", 60, '"é"'),
+        ({"a": [1, True]}, 60, '{"a": [1, true]}'),
+        (datetime.date(2026, 1, 2), 60, '"2026-01-02"'),
+        ("x" * 58, 60, f'"{"x" * 58}"'),
+        ("x" * 59, 60, f'"{"x" * 58}…'),
+        ("x" * 79, 80, f'"{"x" * 78}…'),
+    ],
+)
+def test_json_in_messages_is_one_line_and_cut(value, most_letters, text):
+    assert format_json_value(value, most_letters) == text
+    assert len(text) <= most_letters

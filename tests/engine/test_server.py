@@ -284,7 +284,7 @@ class TestLife:
         eventually(lambda: bool(list(directory.glob("classes-*.jsa"))), "classes are archived", 700)
         archive = next(directory.glob("classes-*.jsa"))
         eventually(lambda: not (directory / "training").exists(), "what made it is gone")
-        assert not list(directory.glob("*.temporary"))
+        assert not list(directory.glob(".*.part"))
         mapped = psutil.Process(started(directory).server).memory_maps()
         assert str(archive) in {region.path for region in mapped}, "the next server uses it"
 

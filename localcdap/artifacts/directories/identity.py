@@ -42,7 +42,7 @@ def read_identity(path: Path) -> ArtifactIdentity:
     name = path.name.removesuffix(".py").removesuffix(".whl")
     try:
         name, version, parents = _read_declared(path)
-        _check_name(name)
+        _check_artifact_name(name)
         version = version.replace(
             "+", "-"
         )  # a local version of Python is above its release, as a suffix is in CDAP
@@ -63,7 +63,7 @@ def get_sidecar(path: Path) -> Path | None:
     return path.with_suffix(".json") if path.suffix in (".py", ".whl") else None
 
 
-def _check_name(name: str) -> None:
+def _check_artifact_name(name: str) -> None:
     if _NAME.fullmatch(name) is None:
         raise BadRequestError(
             f"'{to_printable(name):.300}' is not a valid name of an artifact.",

@@ -24,6 +24,7 @@ from localcdap.decoders import convert
 from localcdap.expectations.reader import parse_rules, to_json
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import KEY, Expectation
+from localcdap.files.atomic import write_file
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.recipe_files import apply_recipe, export_recipe
 from localcdap.runs.recipe_rows import run_recipe_rows
@@ -311,7 +312,7 @@ def export(
     with instance.connect() as cdap:
         program = export_recipe(cdap.methods, text, request, instance.namespace, given)
     if output is not None:
-        Path(output).write_text(program, encoding="utf-8")
+        write_file(Path(output), program)
     if instance.json:
         print_json({"language": language, "program": program})
     elif output is None:

@@ -55,8 +55,8 @@ def command(
 
     Example: localcdap sql "SELECT city, sum(spent) FROM spending GROUP BY ALL"
     """
-    from localcdap.datasets.result_files import check_suffix
     from localcdap.datasets.sql import MOST_ROWS, SqlRequest
+    from localcdap.files.result_files import check_suffix
 
     if output is not None:
         check_suffix(output)
@@ -79,7 +79,7 @@ def command(
 
 
 def _write(instance: Instance, found: SqlResult, output: Path) -> None:
-    from localcdap.datasets.result_files import write_result
+    from localcdap.files.result_files import write_result
 
     write_result(found.to_table(), output)
     if instance.json:

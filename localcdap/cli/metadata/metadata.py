@@ -12,6 +12,7 @@ from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, instance_options, parse_pairs
 from localcdap.cli.output import echo, print_json, print_json_text, print_table
+from localcdap.files.atomic import write_file
 
 if TYPE_CHECKING:
     from localcdap.metadata.mutations import MetadataChange
@@ -190,7 +191,7 @@ def export(instance: Instance, file: Path | None) -> None:
     if file is None:
         print_json_text(text)
         return
-    file.write_text(text, encoding="utf-8")
+    write_file(file, text)
     echo(f"{file} written.", err=True)
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from localcdap.api.errors import BadRequestError
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json, print_table
+from localcdap.files.atomic import replace_file
 from localcdap.text import plural
 
 if TYPE_CHECKING:
@@ -90,11 +90,11 @@ def _list_events(cdap: Cdap, namespace: str, pipelines_only: bool) -> Iterator[s
 def _write(file: Path, events: Iterator[str]) -> int:
     """Write events into a file; return how many they are."""
     count = 0
-    try:
-        with file.open("w", encoding="utf-8", errors="replace") as out:
-            for event in events:
-                out.write(f"{event}\n")
-                count += 1
-    except OSError as error:
-        raise BadRequestError(f"{file} cannot be written: {error.strerror}.") from None
+    with (
+        replace_file(file) as new_file,
+        new_file.open("w", encoding="utf-8", errors="replace") as lines,
+    ):
+        for event in events:
+            lines.write(f"{event}\n")
+            count += 1
     return count

@@ -10,6 +10,7 @@ import click
 from localcdap.cli.files import read_json
 from localcdap.cli.options import Instance, instance_options, parse_pairs
 from localcdap.cli.output import echo, print_json, print_table, secho
+from localcdap.files.result_files import format_plain
 from localcdap.text import format_time
 
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ def _sample(
         print_json(found)
         return
     names = list(dict.fromkeys(field for record in result.records for field in record))
-    rows = [[_format_value(record.get(each)) for each in names] for record in result.records]
+    rows = [[format_plain(record.get(each)) for each in names] for record in result.records]
     if rows:
         print_table(names, rows)
     sys.stdout.flush()
@@ -255,16 +256,6 @@ def _sample(
     echo(f"{result.description}{f'; {how}' if how else ''}", err=True)
     for each in result.unreadable[:5]:
         secho(each, fg="yellow", err=True)
-
-
-def _format_value(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    import json
-
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _delete(instance: Instance, name: str) -> None:

@@ -17,7 +17,7 @@ from localcdap.cli.output import echo, print_json, secho
 from localcdap.sync.merge import Side
 from localcdap.sync.model import SyncAction, SyncDirection, SyncOutcome, SyncPlan
 from localcdap.sync.synchronizer import Synchronizer
-from localcdap.sync.texts import format_value, list_questions
+from localcdap.sync.texts import format_conflict_side, list_questions
 from localcdap.sync.watcher import FolderWatch
 from localcdap.text import plural
 
@@ -193,7 +193,7 @@ def _print_plan(plan: SyncPlan) -> None:
             ("instance (ours)", conflict.mine),
             ("folder (theirs)", conflict.theirs),
         ):
-            echo(f"  {label:<16}{format_value(value)}")
+            echo(f"  {label:<16}{format_conflict_side(value)}")
         echo(f"  --ours or --theirs '{conflict.address}'")
 
 

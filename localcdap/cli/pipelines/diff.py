@@ -113,7 +113,7 @@ def _print_changes(changes: list[Difference]) -> None:
             echo("  ", _mark(kind), f" {change.what}:")
             _print_lines(change.before or "", change.after or "")
             continue
-        values = [_format_value(v) for v in (change.before, change.after) if v is not None]
+        values = [_format_line(v) for v in (change.before, change.after) if v is not None]
         echo("  ", _mark(kind), f" {change.what}: {' → '.join(values)}")
 
 
@@ -142,7 +142,7 @@ def _format_connection(connection: StageConnection) -> str:
     return f"{connection} ({branch})" if branch else str(connection)
 
 
-def _format_value(value: Any) -> str:
+def _format_line(value: Any) -> str:
     """Return a value on one line; a text with line breaks is written as in JSON."""
     if isinstance(value, str) and value and value == value.strip() and "\n" not in value:
         return value

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from localcdap.api.errors import BadRequestError
 from localcdap.cli.files import split_version
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json_text
+from localcdap.files.atomic import write_file
 
 
 @click.command("export")
@@ -39,8 +39,5 @@ def command(
     if output is None:
         print_json_text(text)
         return
-    try:
-        output.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise BadRequestError(f"{output} cannot be written: {error.strerror}.") from None
+    write_file(output, text + "\n")
     echo(f"Written to {output}", err=True)

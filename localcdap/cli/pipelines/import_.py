@@ -13,7 +13,11 @@ from localcdap.cli.errors import NO
 from localcdap.cli.files import read_json, read_text
 from localcdap.cli.options import Instance, fix_option, instance_options
 from localcdap.cli.output import echo, print_failures, print_json, secho
-from localcdap.pipeline.library.application_model import Deployment, DeployRequest, check_name
+from localcdap.pipeline.library.application_model import (
+    Deployment,
+    DeployRequest,
+    check_application_name,
+)
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 from localcdap.pipeline.library.hub import (
     SPEC,
@@ -106,7 +110,7 @@ def _import_package(instance: Instance, cdap: Cdap, source: Path, request: Deplo
     configs = [read_json(file) for file in files]
     for pipeline in package.pipelines:
         if not pipeline.is_draft:
-            check_name(request.name or pipeline.name)
+            check_application_name(request.name or pipeline.name)
     for pipeline, file, config in zip(package.pipelines, files, configs, strict=True):
         document = create_packaged_document(pipeline, config)
         if pipeline.is_draft:

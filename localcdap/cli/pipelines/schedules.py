@@ -13,6 +13,7 @@ import click
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import StyledText, echo, print_json, print_table, secho
 from localcdap.cli.pipelines.schedule_requests import Duration, RequestOptions, build_request
+from localcdap.files.atomic import write_file
 from localcdap.schedules.model import EventKind, ScheduleEvent, ScheduleStatus
 from localcdap.text import format_time, plural
 
@@ -403,7 +404,7 @@ def _export(instance: Instance, schedule: Schedule, form: str, directory: str | 
     for name, text in files.items():
         if directory is not None:
             Path(directory).mkdir(parents=True, exist_ok=True)
-            (Path(directory) / name).write_text(text, encoding="utf-8")
+            write_file(Path(directory) / name, text)
             echo(f"Wrote {Path(directory) / name}.")
         else:
             echo(text if form == "crontab" else f"# {name}\n{text}", nl=form != "crontab")

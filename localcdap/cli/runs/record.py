@@ -22,8 +22,8 @@ from localcdap.cli.options import (
 )
 from localcdap.cli.output import echo, print_failures, print_json, secho
 from localcdap.cli.runs.preview import run_preview
-from localcdap.datasets.result_files import check_suffix, write_result
 from localcdap.engine.messages.samples import StageSample
+from localcdap.files.result_files import check_suffix, write_result
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.recordings.documents import cut_after
 from localcdap.pipeline.recordings.masks import find_personal_fields, mask_fields

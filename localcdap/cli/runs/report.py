@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from localcdap.api.errors import BadRequestError
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json, print_table, secho
+from localcdap.files.atomic import write_file
 
 if TYPE_CHECKING:
     from localcdap.runs.statistics.model import RunOverview
@@ -94,10 +94,7 @@ def _write(text: str, output: Path | None) -> None:
     if output is None:
         echo(text, nl=False)
         return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadRequestError(f"{output} cannot be written: {error.strerror}.") from None
+    write_file(output, text)
     echo(f"Written to {output}", err=True)
 
 

@@ -19,6 +19,7 @@ from typing import Final
 
 from localcdap.engine.local.java_runtime import JavaRuntime
 from localcdap.engine.local.launch import find_spark_home
+from localcdap.files.atomic import FileReplacement
 
 _LIMIT_S: Final = 300.0
 _PAUSE_S: Final = 0.1
@@ -57,16 +58,16 @@ class ClassArchive:
         """
         if self.path.is_file() or os.pathsep in str(self._directory):
             return
-        temporary = self.path.with_suffix(".temporary")
-        try:
-            self._create_base()
-            base = [f"-XX:SharedArchiveFile={path}" for path in self._list_bases()]
-            training = start([*base, f"-XX:ArchiveClassesAtExit={temporary}"])
-            if training.run(is_needed) and temporary.is_file():
+        for left in self._directory.glob(".*.jsa.*"):  # by a supervisor that was killed
+            left.unlink(missing_ok=True)
+        self._create_base()
+        base = [f"-XX:SharedArchiveFile={path}" for path in self._list_bases()]
+        with FileReplacement(self.path, is_synced=False) as archive:
+            training = start([*base, f"-XX:ArchiveClassesAtExit={archive.new_file}"])
+            if training.run(is_needed) and _is_written(archive.new_file):
                 self._remove_others()
-                temporary.rename(self.path)
-        finally:
-            temporary.unlink(missing_ok=True)
+            else:
+                archive.discard()
 
     def _list_bases(self) -> list[str]:
         return [str(self._base)] if self._base.is_file() else []
@@ -75,11 +76,12 @@ class ClassArchive:
         runtime = Path(self._java.executable).resolve().parent.parent
         if (runtime / "lib" / "server" / "classes.jsa").is_file():
             return
-        temporary = self._base.with_suffix(".temporary")
-        command = [self._java.executable, "-Xshare:dump", f"-XX:SharedArchiveFile={temporary}"]
-        subprocess.run(command, capture_output=True, check=False, timeout=_LIMIT_S)
-        if temporary.is_file():
-            temporary.rename(self._base)
+        with FileReplacement(self._base, is_synced=False) as archive:
+            option = f"-XX:SharedArchiveFile={archive.new_file}"
+            command = [self._java.executable, "-Xshare:dump", option]
+            subprocess.run(command, capture_output=True, check=False, timeout=_LIMIT_S)
+            if not _is_written(archive.new_file):
+                archive.discard()
 
     def _remove_others(self) -> None:
         """Remove the archives of other runtimes and versions."""
@@ -125,6 +127,10 @@ class TrainingServer:
                 return event()
             time.sleep(_PAUSE_S)
         return True
+
+
+def _is_written(archive: Path) -> bool:
+    return archive.is_file() and archive.stat().st_size > 0
 
 
 def _compute_key(java: JavaRuntime) -> str:

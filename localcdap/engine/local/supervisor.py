@@ -51,6 +51,7 @@ from localcdap.engine.local.server_record import (
     read_server_record,
 )
 from localcdap.file_locks import is_locked
+from localcdap.files.atomic import write_internal_file
 from localcdap.sandbox.process_limits import end_with_parent
 from localcdap.umask import protect_new_files, read_user_umask
 
@@ -264,11 +265,7 @@ def _create_record(
 
 
 def _write_record(path: Path, record: ServerRecord) -> None:
-    temporary = path.with_name(f".{path.name}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.encode(record))
-    temporary.rename(path)
+    write_internal_file(path, msgspec.json.encode(record), mode=0o600, is_synced=False)
 
 
 def _remove_folder(folder: Path) -> None:

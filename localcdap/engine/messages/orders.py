@@ -21,6 +21,7 @@ from localcdap.api.serialization.structs import decode_schema, encode_schema
 from localcdap.artifacts.model import ApplicationRef, PluginRef
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.flow import Stage, Stream
+from localcdap.files.atomic import write_internal_file
 
 ORDER: Final = "order.json"
 UNREADABLE_ORDER: Final = "order.unreadable.json"
@@ -181,11 +182,7 @@ def decode_order(data: bytes | str) -> WorkOrder:
 
 def write_order(run_directory: Path, order: WorkOrder) -> None:
     """Write the order for a waiting run process: atomically, readable by its user only."""
-    temporary = run_directory / f".{ORDER}"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(encode_order(order))
-    temporary.rename(run_directory / ORDER)
+    write_internal_file(run_directory / ORDER, encode_order(order), mode=0o600, is_synced=False)
 
 
 def read_order(run_directory: Path) -> WorkOrder:

@@ -19,6 +19,7 @@ from localcdap.api.join import JoinDefinition
 from localcdap.api.lineage import FieldOperation
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
+from localcdap.api.sql_names import quote_column
 from localcdap.api.stage import FindPlugin
 from localcdap.api.tables import Lookup, TableLoading, TableShape, TableWrite
 from localcdap.artifacts.loading import UsedPlugins
@@ -32,7 +33,7 @@ from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.plan.error_attribution import mark_message, mark_record
 from localcdap.engine.plan.joins import explain_join, join_frames
 from localcdap.engine.plan.run_metadata import RunMetadata
-from localcdap.engine.plan.spark_types import quote_column, spark_schema
+from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.engine.plan.tables import (
     TableSource,
     download_rows,

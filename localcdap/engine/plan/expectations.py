@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema
+from localcdap.api.sql_names import quote_column
 from localcdap.engine.messages.flow import SINKS, Flow, Stage, Stream
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
@@ -25,7 +26,7 @@ from localcdap.engine.plan.key_hashes import count_repeated
 from localcdap.engine.plan.record_counter import ROWS, count_rows
 from localcdap.engine.plan.rule_columns import add_rule_column
 from localcdap.engine.plan.server_functions import write_hash
-from localcdap.engine.plan.spark_types import quote_column, spark_type
+from localcdap.engine.plan.spark_types import spark_type
 from localcdap.engine.spark_internals import create_observation
 from localcdap.engine.tasks.pass_plan import ERROR_FIELDS
 from localcdap.expectations.results import RuleResult, create_result
@@ -37,6 +38,7 @@ from localcdap.expectations.rules import (
     Unique,
     explain_violation,
 )
+from localcdap.expectations.schema_checks import get_column_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -212,7 +214,7 @@ class ExpectationPlan:
         self, stage: Stage, schema: Schema, frame: DataFrame, index: int, rule: Expectation
     ) -> tuple[DataFrame, Column]:
         def read_keys(reference: Reference, name: str) -> DataFrame:
-            type = _get_type(schema, reference.column)
+            type = get_column_type(schema, reference.column)
             return _read_keys(DriverContext(stage, self._run), reference, type, name)
 
         directory = self._run.message_directory
@@ -350,9 +352,3 @@ def _count_repeated(index: int, rule: Unique, *, hashed: bool) -> Column:
         key = f.when(is_compared, f.xxhash64(*columns))
         return (f.count(key) - f.count_distinct(key)).alias(str(index))
     return (count_rows(is_compared) - f.count_distinct(*columns)).alias(str(index))
-
-
-def _get_type(schema: Schema, name: str) -> Schema:
-    field = schema.field(name)
-    assert field is not None
-    return field.schema.non_nullable

@@ -17,7 +17,8 @@ from localcdap.api.join import (
     JoinOnKeys,
     JoinStage,
 )
-from localcdap.engine.plan.spark_types import quote_column
+from localcdap.api.sql_names import quote_column
+from localcdap.engine.plan.spark_types import get_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -80,15 +81,13 @@ def _join_on_keys(
         side = _select_side(inputs[stage.name], join, stage, condition)
         if join.distribution is not None:
             compared.append(
-                _get_column(f"{first.name}.{_SALT}") == _get_column(f"{stage.name}.{_SALT}")
+                get_column(f"{first.name}.{_SALT}") == get_column(f"{stage.name}.{_SALT}")
             )
         how = _get_type(first, stage)
         joined = joined.join(side, reduce(lambda a, b: a & b, compared), how)
         if how == "full":
             left_keys = _coalesce(pairs)
-    return joined.select(
-        *[_get_column(f"{s.stage}.{s.field}").alias(s.name) for s in join.selected]
-    )
+    return joined.select(*[get_column(f"{s.stage}.{s.field}").alias(s.name) for s in join.selected])
 
 
 def _select_side(
@@ -100,7 +99,7 @@ def _select_side(
     needed = {s.field for s in join.selected if s.stage == stage.name}
     needed.update(condition.get_fields(stage.name))
     columns = [
-        _get_column(name).alias(f"{stage.name}.{name}") for name in frame.columns if name in needed
+        get_column(name).alias(f"{stage.name}.{name}") for name in frame.columns if name in needed
     ]
     if join.distribution is not None:
         columns.append(_create_salt(join.distribution, stage).alias(f"{stage.name}.{_SALT}"))
@@ -118,7 +117,7 @@ def _create_salt(distribution: JoinDistribution, stage: JoinStage) -> Column:
 
 
 def _get_key_columns(condition: JoinOnKeys, stage: JoinStage) -> list[Column]:
-    return [_get_column(f"{stage.name}.{key}") for key in condition.get_fields(stage.name)]
+    return [get_column(f"{stage.name}.{key}") for key in condition.get_fields(stage.name)]
 
 
 def _coalesce(pairs: Sequence[tuple[Column, Column]]) -> list[Column]:
@@ -144,9 +143,3 @@ def _join_on_expression(
         for alias, s in zip(aliases, join.selected, strict=True)
     ]
     return joined.select(*columns)
-
-
-def _get_column(name: str) -> Column:
-    from pyspark.sql import functions as f
-
-    return f.col(quote_column(name))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from localcdap.api.schema import Schema
+from localcdap.api.sql_names import quote_column
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.flow_analysis import PassGroup, list_inputs_in_pass, list_outlets
 from localcdap.engine.plan.preparation import read_declared
 from localcdap.engine.plan.record_counter import list_pass_counts
-from localcdap.engine.plan.spark_types import make_addressable, quote_column, spark_schema
+from localcdap.engine.plan.spark_types import make_addressable, spark_schema
 from localcdap.engine.plan.streams import PlannedStreams
 from localcdap.engine.tasks.aggregation import GROUP
 from localcdap.engine.tasks.context import StageContextData

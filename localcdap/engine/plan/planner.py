@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.errors import StageError
 from localcdap.api.plugin import BatchSink, SplitterTransform
 from localcdap.api.schema import Schema
+from localcdap.api.sql_names import quote_column
 from localcdap.api.stage import SinkContext
 from localcdap.engine.messages.flow import (
     CONDITION,
@@ -28,7 +29,6 @@ from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.flow_analysis import PassGroup
 from localcdap.engine.plan.passes import build_pass
 from localcdap.engine.plan.preparation import get_plugin
-from localcdap.engine.plan.spark_types import quote_column
 from localcdap.engine.plan.streams import (
     Plan,
     PlannedSink,

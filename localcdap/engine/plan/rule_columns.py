@@ -6,7 +6,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import Schema, Type
-from localcdap.engine.plan.spark_types import quote_column, spark_schema
+from localcdap.engine.plan.spark_types import get_column, spark_schema
 from localcdap.engine.tasks.row_conditions import create_condition_pass
 from localcdap.expectations.rules import (
     Expectation,
@@ -18,6 +18,7 @@ from localcdap.expectations.rules import (
     Reference,
     Unique,
 )
+from localcdap.expectations.schema_checks import get_column_type
 from localcdap.expectations.values import to_column_value
 from localcdap.plugin_lib.jexl.row_conditions import build_condition_column
 
@@ -66,10 +67,10 @@ def add_rule_column(
 def _build_value_column(rule: Expectation, schema: Schema) -> Column:
     from pyspark.sql import functions as f
 
-    column = _get_column(rule.columns[0])
+    column = get_column(rule.columns[0])
     if isinstance(rule, NotNull):
         return column.isNull()
-    type = _get_type(schema, rule.columns[0])
+    type = get_column_type(schema, rule.columns[0])
     match rule:
         case InRange():
             holds = _build_range(rule, column, type)
@@ -100,7 +101,7 @@ def _rank(frame: DataFrame, helper: str, rule: Unique) -> tuple[DataFrame, Colum
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    columns = [_get_column(name) for name in rule.columns]
+    columns = [get_column(name) for name in rule.columns]
     is_compared = reduce(lambda one, other: one & other, (c.isNotNull() for c in columns))
     ordered = frame.withColumn(_ORDER, f.monotonically_increasing_id())
     window = Window.partitionBy(*columns).orderBy(_ORDER)
@@ -113,7 +114,7 @@ def _look_up(
 ) -> tuple[DataFrame, Column]:
     from pyspark.sql import functions as f
 
-    column = _get_column(rule.column)
+    column = get_column(rule.column)
     joined = frame.join(keys, column == f.col(helper), "left")
     return joined, column.isNotNull() & f.col(helper).isNull()
 
@@ -135,18 +136,6 @@ def _test_rows(
     for field in more:
         columns = columns.add(field)
     run = create_condition_pass(rule.condition, schema, message_directory)
-    ordered = frame.select(*(_get_column(field.name) for field in columns))
+    ordered = frame.select(*(get_column(field.name) for field in columns))
     tested = ordered.mapInArrow(run, columns.add(helper, "boolean"))
     return tested, ~f.col(helper)
-
-
-def _get_column(name: str) -> Column:
-    from pyspark.sql import functions as f
-
-    return f.col(quote_column(name))
-
-
-def _get_type(schema: Schema, name: str) -> Schema:
-    field = schema.field(name)
-    assert field is not None
-    return field.schema.non_nullable

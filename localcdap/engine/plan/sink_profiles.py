@@ -11,9 +11,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.schema import LogicalType, Schema, Type
+from localcdap.api.sql_names import quote_column
 from localcdap.engine.messages.profiles import SinkColumn, SinkProfile
 from localcdap.engine.plan.server_functions import is_sampled
-from localcdap.engine.plan.spark_types import quote_column
 from localcdap.engine.spark_internals import add_below_observations, create_observation
 
 if TYPE_CHECKING:

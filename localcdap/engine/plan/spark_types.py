@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from localcdap.api.arrow import MAX_DECIMAL_PRECISION, list_union_tags
 from localcdap.api.errors import SchemaError
 from localcdap.api.schema import LogicalType, Schema, Type
+from localcdap.api.sql_names import quote_column
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType, StructField, StructType
 
 
@@ -161,11 +162,6 @@ def _list_plain_names() -> dict[str, Schema]:
     return named | widened
 
 
-def quote_column(name: str) -> str:
-    """Return a column name in which dots and backticks are taken literally."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 def make_addressable(frame: DataFrame, names: list[str]) -> DataFrame:
     """Rename columns that ``mapInArrow`` cannot handle, since it takes dots and backticks for syntax.
 
@@ -174,3 +170,10 @@ def make_addressable(frame: DataFrame, names: list[str]) -> DataFrame:
     if not any("." in name or "`" in name for name in names):
         return frame
     return frame.toDF(*(f"c{index}" for index in range(len(names))))
+
+
+def get_column(name: str) -> Column:
+    """Return a column by its name, in which dots mean themselves."""
+    from pyspark.sql import functions as f
+
+    return f.col(quote_column(name))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.plugin import BatchAggregator, ErrorTransform, Grain, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
+from localcdap.api.sql_names import quote_column
 from localcdap.engine import spark_internals
 from localcdap.engine.messages.flow import Flow, Stage, Stream
 from localcdap.engine.plan.contexts import DriverContext, RunContext
@@ -22,7 +23,7 @@ from localcdap.engine.plan.flow_analysis import (
 from localcdap.engine.plan.record_counter import RecordCounter
 from localcdap.engine.plan.schema_checks import SchemaCheck
 from localcdap.engine.plan.sink_profiles import SinkProfiler
-from localcdap.engine.plan.spark_types import quote_column, spark_schema
+from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.engine.tasks.pass_plan import error_record_schema
 
 if TYPE_CHECKING:

@@ -27,6 +27,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.plugin import BatchJoiner, BatchSink, BatchSource, Plugin, SplitterTransform
 from localcdap.api.schema import Schema
+from localcdap.api.sql_names import quote_column
 from localcdap.engine.messages.flow import (
     CONDITION,
     DATA_TYPES,
@@ -48,7 +49,7 @@ from localcdap.engine.plan.error_attribution import (
 )
 from localcdap.engine.plan.preparation import get_plugin, read_declared
 from localcdap.engine.plan.schema_checks import SchemaCheck, check_schemas
-from localcdap.engine.plan.spark_types import quote_column, spark_schema
+from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.engine.plan.streams import runs_in_python
 from localcdap.engine.preview.expectations import check_input, check_output
 from localcdap.engine.preview.joint_frames import JointFrames

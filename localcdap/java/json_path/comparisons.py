@@ -7,6 +7,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
+from localcdap.java.numbers import is_number
 from localcdap.java.regex import compile_regex
 
 _Compare = Callable[[Any, Any], bool]
@@ -37,7 +38,7 @@ class Pattern:
 
 
 def _to_number(value: Any) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+    if not is_number(value):
         return None
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     return number if number.is_finite() else None

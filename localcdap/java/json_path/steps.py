@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from localcdap.java.numbers import is_number
+
 Step = Callable[[Any, Any], Iterator[Any]]
 """Selects values in a value. The second argument is the document: the value that the path starts from."""
 Predicate = Callable[[Any, Any], bool]
@@ -109,9 +111,7 @@ def select_object(value: Any, _: Any) -> Iterator[Any]:
 
 def _list_numbers(value: Any) -> list[float]:
     numbers = [
-        float(each)
-        for each in (value if isinstance(value, list) else ())
-        if isinstance(each, int | float) and not isinstance(each, bool)
+        float(each) for each in (value if isinstance(value, list) else ()) if is_number(each)
     ]
     if not numbers:
         raise NothingFoundError("the function of a JSON path has no numbers")

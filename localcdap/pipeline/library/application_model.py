@@ -152,11 +152,11 @@ def choose_application_name(request: DeployRequest, document: PipelineDocument) 
         raise BadRequestError(
             "The pipeline has no name.", "Give it one with --name, or as 'name' in the document."
         )
-    check_name(name)
+    check_application_name(name)
     return name
 
 
-def check_name(name: str) -> None:
+def check_application_name(name: str) -> None:
     """Check the name of an application.
 
     :raises BadRequestError: when it is invalid.

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from localcdap.api import (
     FailureCollector,
@@ -27,6 +25,7 @@ from localcdap.api.stage import FindPlugin
 from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.line_format import open_input
 from localcdap.plugin_lib.files.readers.lines import FILE, PathField, escape_paths, get_file_uri
+from localcdap.plugin_lib.files.writers.partitions import write_partition
 from localcdap.plugin_lib.spark.columns import to_columns_ddl
 from localcdap.plugin_lib.spark.conversion import conform_columns
 
@@ -195,30 +194,11 @@ def _write_file(
     directory: str,
     batches: _Batches,
 ) -> _Batches:
-    import pyarrow as pa
-    from pyspark import TaskContext
-
     format: OutputFormat = require_format(find_plugin, OUTPUT_FORMAT, name, properties)
     wanted = Schema.parse(schema)
-    task = TaskContext.get()
-    partition = task.partitionId() if task is not None else 0
-    attempt = task.taskAttemptId() if task is not None else 0
-    count = 0
-    filled = (batch for batch in batches if batch.num_rows)
-    first = list(itertools.islice(filled, 1))
-    if not first and partition != 0:
-        return
 
-    def count_records() -> _Batches:
-        nonlocal count
-        for batch in itertools.chain(first, filled):
-            count += batch.num_rows
-            yield batch.rename_columns(wanted.field_names)
+    def write(stream: IO[bytes], filled: _Batches) -> None:
+        named = (batch.rename_columns(wanted.field_names) for batch in filled)
+        format.write_batches(stream, named, wanted)
 
-    final = Path(directory) / f"part-{partition:05d}{format.extension}"
-    # A partial file of a failed attempt must not remain when the task is retried.
-    partial = final.with_name(f"_{final.name}.{attempt}")
-    with partial.open("wb") as content:
-        format.write_batches(content, count_records(), wanted)
-    partial.replace(final)
-    yield pa.RecordBatch.from_arrays([pa.array([count], pa.int64())], names=["records"])
+    yield from write_partition(batches, directory, format.extension, write)

@@ -23,8 +23,8 @@ from localcdap.plugin_lib.files.formats import require_format, write_format_file
 from localcdap.plugin_lib.files.inputs import is_remote
 from localcdap.plugin_lib.files.sink_checks import check_sink, get_written_schema
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
-from localcdap.plugin_lib.files.writers.avro import write_avro
 from localcdap.plugin_lib.files.writers.delimited import write_delimited
+from localcdap.plugin_lib.files.writers.partitions import write_avro
 from localcdap.plugin_lib.sink_samples import are_certain
 from localcdap.plugin_lib.spark.checks import require_value
 from localcdap.plugin_lib.spark.columns import get_column

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from lark import Token, Transformer
 
-from localcdap.java.numbers import parse_decimal
+from localcdap.java.numbers import is_number, parse_decimal
 from localcdap.java.strings import round_to_float
 from localcdap.plugin_lib.jexl.errors import Problem
 from localcdap.plugin_lib.jexl.tree import CHAINED, DEEPEST, Node, build_node, find_plain_path
@@ -127,7 +127,7 @@ class Builder(Transformer[Any, Node]):
 
     def unary(self, parts: Any) -> Node:
         operator, operand = str(parts[0]), parts[1]
-        if operator == "-" and operand.kind == "constant" and _is_number(operand.value):
+        if operator == "-" and operand.kind == "constant" and is_number(operand.value):
             return _build_node("constant", -operand.value, (), parts)
         return _build_node("unary", operator, (operand,), parts)
 
@@ -177,10 +177,6 @@ class Builder(Transformer[Any, Node]):
 
     def constant(self, parts: Any) -> Node:
         return _build_node("constant", _CONSTANTS[parts[0]], (), parts)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def _build_level(operator: str) -> str:

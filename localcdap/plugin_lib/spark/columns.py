@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import LogicalType, Schema, Type
 from localcdap.api.arrow import list_union_tags
+from localcdap.api.sql_names import quote_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -30,42 +31,39 @@ _SIMPLE: Final[dict[Type | LogicalType, str]] = {
 }
 
 
-def quote_name(name: str) -> str:
-    """Quote a column name, so that dots and backticks in it are literal."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 def get_column(name: str) -> Column:
     """Return the column ``name``; the name may contain any characters."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.col(quote_name(name))
+    return F.col(quote_column(name))
 
 
 def to_spark_type(schema: Schema) -> str:
     """Return Spark's name of the type, as in ``DataFrame.dtypes``; field names are not quoted."""
-    return _format_type(schema, lambda name: name)
+    return _format_ddl_type(schema, lambda name: name)
 
 
 def to_ddl(schema: Schema) -> str:
     """Return the type in Spark's DDL, with quoted field names."""
-    return _format_type(schema, quote_name)
+    return _format_ddl_type(schema, quote_column)
 
 
 def to_columns_ddl(schema: Schema) -> str:
     """Return the fields of a record schema as the column list of a Spark reader."""
-    return ", ".join(f"{quote_name(f.name)} {to_ddl(f.schema)}" for f in schema)
+    return ", ".join(f"{quote_column(f.name)} {to_ddl(f.schema)}" for f in schema)
 
 
-def _format_type(schema: Schema, name: Callable[[str], str]) -> str:
+def _format_ddl_type(schema: Schema, name: Callable[[str], str]) -> str:
     inner = schema.non_nullable
     if inner.logical_type is LogicalType.DECIMAL:
         return f"decimal({inner.precision},{inner.scale or 0})"
     match inner.type:
         case Type.ARRAY if inner.items is not None:
-            return f"array<{_format_type(inner.items, name)}>"
+            return f"array<{_format_ddl_type(inner.items, name)}>"
         case Type.MAP if inner.keys is not None and inner.values is not None:
-            return f"map<{_format_type(inner.keys, name)},{_format_type(inner.values, name)}>"
+            return (
+                f"map<{_format_ddl_type(inner.keys, name)},{_format_ddl_type(inner.values, name)}>"
+            )
         case Type.RECORD:
             return _format_struct([(f.name, f.schema) for f in inner], name)
         case Type.UNION:
@@ -77,5 +75,7 @@ def _format_type(schema: Schema, name: Callable[[str], str]) -> str:
 
 def _format_struct(parts: list[tuple[str, Schema]], name: Callable[[str], str]) -> str:
     return (
-        "struct<" + ",".join(f"{name(tag)}:{_format_type(part, name)}" for tag, part in parts) + ">"
+        "struct<"
+        + ",".join(f"{name(tag)}:{_format_ddl_type(part, name)}" for tag, part in parts)
+        + ">"
     )

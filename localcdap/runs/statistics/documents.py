@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from localcdap.files.writers import format_delimited
 from localcdap.runs.statistics.model import PipelineOverview, RunOverview, RunTotals
 from localcdap.text import format_duration, format_time, plural, sanitize_for_terminal
 
@@ -66,22 +65,17 @@ def format_csv(overview: RunOverview) -> str:
 
     A name that a spreadsheet would calculate is kept from that by an apostrophe.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_CSV)
-    for each in overview.pipelines:
-        rate = each.success_rate
-        writer.writerow(
-            (
-                *(_keep_text(each.namespace), _keep_text(each.pipeline)),
-                *(each.runs, each.completed, each.failed),
-                *(each.killed, each.active, "" if rate is None else f"{rate:.4f}"),
-                *(_to_seconds(each.median_ms), _to_seconds(each.p95_ms)),
-                "" if each.records is None else each.records,
-                *(each.newest, each.status),
-            )
+    rows = [
+        (
+            *(_keep_text(each.namespace), _keep_text(each.pipeline)),
+            *(each.runs, each.completed, each.failed, each.killed, each.active),
+            None if each.success_rate is None else f"{each.success_rate:.4f}",
+            *(_to_seconds(each.median_ms), _to_seconds(each.p95_ms)),
+            *(each.records, each.newest, each.status),
         )
-    return text.getvalue()
+        for each in overview.pipelines
+    ]
+    return format_delimited([_CSV, *rows])
 
 
 def _keep_text(text: str) -> str:

@@ -7,7 +7,6 @@ what cannot be used is removed again. A JAR is kept apart: its code is Java, whi
 from __future__ import annotations
 
 import io
-import os
 import shutil
 import tempfile
 import zipfile
@@ -20,6 +19,7 @@ from localcdap.api.failures import ArtifactId
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
 from localcdap.artifacts.parents import check_parents
+from localcdap.files.atomic import replace_file
 from localcdap.server.rest.answers import RestError, encode
 from localcdap.server.rest.body import Body
 from localcdap.server.rest.known_artifacts import (
@@ -153,16 +153,9 @@ def _choose_file_name(body: Body, upload: Upload) -> str:
 
 
 def _place(content: IO[bytes], target: Path) -> None:
-    """Write a file under a hidden name first: the folder is watched."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as copy:
-            content.seek(0)
-            shutil.copyfileobj(content, copy)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replace_file(target) as new_file, new_file.open("wb") as copy:
+        content.seek(0)
+        shutil.copyfileobj(content, copy)
 
 
 def _find_problem(request: RestRequest, upload: Upload, target: Path) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from localcdap.api.dataset.rows import RowComparison, RowCondition
-from localcdap.store.columns import quote_identifier
+from localcdap.api.sql_names import quote_identifier
 from localcdap.store.rows.table import StoredRow, TableInfo
 from localcdap.store.structured.sql import ALL, SqlCondition, match_all
 

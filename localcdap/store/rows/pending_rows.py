@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from localcdap.api.dataset.rows import RowCondition
 from localcdap.api.garbage_collection import pause_collection
-from localcdap.store.columns import quote_identifier
+from localcdap.api.sql_names import quote_identifier
 from localcdap.store.rows.conditions import (
     exclude_keys,
     fulfils,

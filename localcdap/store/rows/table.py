@@ -13,7 +13,8 @@ from localcdap.api.dataset.rows import RowComparison, RowCondition
 from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.schema import Schema, Type
 from localcdap.api.serialization.value_types import is_unicode, is_writable
-from localcdap.store.columns import quote_identifier, to_column_type
+from localcdap.api.sql_names import quote_identifier
+from localcdap.store.columns import to_column_type
 from localcdap.store.table_catalog import to_identifier
 from localcdap.text import format_available
 

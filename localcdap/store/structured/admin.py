@@ -17,9 +17,9 @@ from localcdap.api.errors import (
     TransactionConflictError,
 )
 from localcdap.api.security import Permission
+from localcdap.api.sql_names import quote_identifier
 from localcdap.decoders import decode_json
 from localcdap.security.access import OF_INSTANCE, requires
-from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.sql import TYPES, TableSql
 from localcdap.text import format_available

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,8 +14,9 @@ from localcdap.api.app.exports import (
     RowGroup,
 )
 from localcdap.api.app.table import SortOrder
-from localcdap.api.errors import InvalidTableFieldError
-from localcdap.store.columns import quote_identifier
+from localcdap.api.errors import InvalidTableFieldError, StoreError
+from localcdap.api.sql_names import quote_identifier, quote_literal
+from localcdap.files.atomic import FileReplacement
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured import validation as valid
 from localcdap.store.structured.admin import TableAdmin
@@ -39,15 +38,19 @@ class StructuredExports:
         :param file: appears when it is complete; an existing one is replaced.
         :raises NotFoundError: when there is no such table.
         :raises InvalidTableFieldError: when there is no such field, or a value does not fit.
+        :raises StoreError: when the file cannot be written.
         """
         table = TableSql(self._admin.get_schema(request.table))
         condition = build_condition(table, request.where)
         groupings = [_build_grouping(table, each, condition) for each in request.groupings]
         rows = _build_rows(table, request, condition)
-        with _replace_when_done(file) as part, self._store.snapshot() as tx:
-            written = tx.execute(
-                f"COPY ({rows.sql}) TO {_quote_text(str(part))} (FORMAT parquet)", rows.params
-            )
+        try:
+            replacement = FileReplacement(file, is_synced=False)
+        except OSError as error:
+            raise StoreError(f"{file} cannot be written: {error.strerror}.") from None
+        with replacement, self._store.snapshot() as tx:
+            target = quote_literal(replacement.new_file)
+            written = tx.execute(f"COPY ({rows.sql}) TO {target} (FORMAT parquet)", rows.params)
             groups = [
                 _read_groups(tx, grouping, sql)
                 for grouping, sql in zip(request.groupings, groupings, strict=True)
@@ -135,18 +138,3 @@ def _read_groups(tx: Transaction, grouping: Grouping, query: SqlCondition) -> li
 
 def _split(row: tuple[Any, ...], by: int) -> tuple[list[Any], int, tuple[Any, ...]]:
     return list(row[:by]), row[by], row[by + 1 :]
-
-
-@contextlib.contextmanager
-def _replace_when_done(file: Path) -> Iterator[Path]:
-    """Yield the path of a file that takes the place of another one when the block succeeds."""
-    part = file.with_name(f"{file.name}.part")
-    try:
-        yield part
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _quote_text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

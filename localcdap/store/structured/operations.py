@@ -15,7 +15,7 @@ import msgspec
 from localcdap.api.app.specification import FieldType
 from localcdap.api.app.table import Key, Range, SortOrder
 from localcdap.api.errors import InvalidTableFieldError, TableUsageError
-from localcdap.store.columns import quote_identifier
+from localcdap.api.sql_names import quote_identifier
 from localcdap.store.structured import validation as valid
 from localcdap.store.structured.sql import SqlCondition, TableSql, match_all, match_any
 

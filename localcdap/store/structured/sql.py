@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from localcdap.api.app.specification import FieldType, StructuredTableSpecification
 from localcdap.api.app.table import Bound, Range
-from localcdap.store.columns import quote_identifier
+from localcdap.api.sql_names import quote_identifier
 from localcdap.store.structured.validation import Point
 
 PREFIX: Final = "app_"

@@ -85,9 +85,9 @@ def _read_source(
 ) -> tuple[DocumentSource, str]:
     match target:
         case PipelineFileTarget(path=path):
-            return DocumentSource(target, path.stem, path=path, stamp=read_stamp(path)), _read_text(
-                path
-            )
+            return DocumentSource(
+                target, path.stem, path=path, stamp=read_stamp(path)
+            ), _read_pipeline_text(path)
         case DraftTarget(id=key):
             draft = cdap.drafts.get(namespace, key)
             source = DocumentSource(
@@ -135,7 +135,7 @@ def format_empty_pipeline(name: str) -> str:
     return json.dumps(document, indent=2)
 
 
-def _read_text(path: Path) -> str:
+def _read_pipeline_text(path: Path) -> str:
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise BadRequestError(f"{path} is too large to be a pipeline.")

@@ -11,7 +11,11 @@ from localcdap.files.atomic import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.lineage.impact_service import ImpactReport, ImpactRequest
 from localcdap.metadata.lineage.impact_text import describe_impact, summarize_impact
-from localcdap.pipeline.library.application_model import Deployment, DeployRequest, check_name
+from localcdap.pipeline.library.application_model import (
+    Deployment,
+    DeployRequest,
+    check_application_name,
+)
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.text import plural
 from localcdap.tui.dialogs.lines import LinesDialog
@@ -84,7 +88,7 @@ class SaveActions:
         editor = self._editor
         namespace, source = editor.namespace, editor.source
         start = source.application or editor.title
-        name = await self._studio.ask("Deploy as", start, verb="Deploy", check=_check_name)
+        name = await self._studio.ask("Deploy as", start, verb="Deploy", check=_check_pipeline_name)
         if name is None:
             return True
         edited, text = editor.local_document.current, editor.to_text()
@@ -214,9 +218,9 @@ def _check_not_empty(name: str) -> str | None:
     return None if name.strip() else "It needs a name."
 
 
-def _check_name(name: str) -> str | None:
+def _check_pipeline_name(name: str) -> str | None:
     try:
-        check_name(name)
+        check_application_name(name)
     except LocalcdapError:
         return "A name has letters, digits, _ and - only."
     return None

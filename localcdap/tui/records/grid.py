@@ -14,7 +14,8 @@ from textual.coordinate import Coordinate
 from textual.reactive import reactive
 from textual_fastdatatable.backend import ArrowBackend
 
-from localcdap.tui.records.values import EMPTY, NULL, format_cell, format_type, is_number
+from localcdap.java.numbers import is_number
+from localcdap.tui.records.values import EMPTY, NULL, format_arrow_type, format_cell
 from localcdap.tui.textual_internals.data_table import TallHeaderTable
 
 if TYPE_CHECKING:
@@ -136,4 +137,6 @@ class RecordGrid(TallHeaderTable):
 
 
 def _build_label(name: str, type: pa.DataType) -> Text:
-    return Text.assemble((format_cell(name), "bold"), " ", (format_type(type), "dim not bold"))
+    return Text.assemble(
+        (format_cell(name), "bold"), " ", (format_arrow_type(type), "dim not bold")
+    )

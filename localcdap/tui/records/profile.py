@@ -8,7 +8,7 @@ import msgspec
 from rich.text import Text
 from textual.widgets import Static
 
-from localcdap.tui.records.values import format_cell, format_type
+from localcdap.tui.records.values import format_arrow_type, format_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,7 +56,7 @@ def profile_column(name: str, column: pa.ChunkedArray) -> ColumnProfile:
 
     kind = column.type
     found = ColumnProfile(
-        name, format_type(kind), len(column), column.null_count, None, None, None, None, None
+        name, format_arrow_type(kind), len(column), column.null_count, None, None, None, None, None
     )
     values = column.drop_null()
     if pt.is_string(kind) or pt.is_large_string(kind):

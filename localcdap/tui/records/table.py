@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
 from localcdap.api.schema import Schema
-from localcdap.datasets.result_files import format_plain, to_csv, to_json
+from localcdap.files.result_files import format_plain, to_csv, to_json
 from localcdap.text import plural
 from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.records.arrangement import (
@@ -33,7 +33,7 @@ from localcdap.tui.records.grid import RecordGrid
 from localcdap.tui.records.profile import ColumnProfile, ColumnProfileView, profile_column
 from localcdap.tui.records.row_numbers import RowNumbers
 from localcdap.tui.records.value_dialog import ValueDialog
-from localcdap.tui.records.values import build_table, format_cell, format_type
+from localcdap.tui.records.values import build_table, format_arrow_type, format_cell
 from localcdap.tui.service_calls import deliver
 
 if TYPE_CHECKING:
@@ -294,7 +294,8 @@ class RecordTable(ExplainedActions, Vertical):
         at, table = self._get_cursor(), self.table
         if at is not None and table is not None:
             row = [self.grid.get_value(at.row, column) for column in range(table.num_columns)]
-            self._copy(f"row {self.grid.numbers[at.row]}", to_json(table.column_names, [row])[2:-2])
+            text = to_json(table.column_names, [row]).strip("[\n ]")
+            self._copy(f"row {self.grid.numbers[at.row]}", text)
 
     def action_copy_column(self) -> None:
         at = self._get_cursor()
@@ -329,7 +330,7 @@ class RecordTable(ExplainedActions, Vertical):
         at = self._get_cursor()
         if at is not None:
             assert self.table is not None
-            type = format_type(self.table.schema.field(at.column).type)
+            type = format_arrow_type(self.table.schema.field(at.column).type)
             position = f"row {self.grid.numbers[at.row]}, {self._get_column_name(at.column)}"
             self.app.push_screen(ValueDialog(position, type, self.grid.get_value(*at)))
 

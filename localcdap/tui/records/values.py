@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
-from localcdap.datasets.result_files import format_plain
+from localcdap.files.result_files import format_plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,13 +34,6 @@ def format_cell(value: Any) -> str:
     if not cut.isprintable() or cut != cut.strip():
         cut = _escape_line(cut)
     return cut if len(cut) <= _LONGEST else cut[: _LONGEST - 1] + "…"
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value is a number, which is aligned to the right."""
-    from decimal import Decimal
-
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def format_full(value: Any) -> str:
@@ -122,7 +115,7 @@ def _to_text(value: Any) -> str | None:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def format_type(type: pa.DataType) -> str:
+def format_arrow_type(type: pa.DataType) -> str:
     """Return the name that localcdap has for an Arrow type: ``long``, ``string``, ``timestamp`` …"""
     import pyarrow.types as pt
 
@@ -150,9 +143,9 @@ def format_type(type: pa.DataType) -> str:
     if pt.is_decimal(type):
         return f"decimal({type.precision}, {type.scale})"
     if pt.is_list(type) or pt.is_large_list(type):
-        return f"array<{format_type(type.value_type)}>"
+        return f"array<{format_arrow_type(type.value_type)}>"
     if pt.is_map(type):
-        return f"map<{format_type(type.key_type)}, {format_type(type.item_type)}>"
+        return f"map<{format_arrow_type(type.key_type)}, {format_arrow_type(type.item_type)}>"
     if pt.is_struct(type):
         return "record"
     return text

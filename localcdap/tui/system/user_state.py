@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ import msgspec
 import platformdirs
 
 from localcdap.decoders import decode_json
+from localcdap.files.atomic import write_internal_file
 
 _MAX_FILES: Final = 20
 _MAX_RECIPES: Final = 50
@@ -125,6 +125,5 @@ def write_user_state(memory: UserState) -> None:
     file = get_state_file()
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        spare = file.with_suffix(f".{os.getpid()}")
-        spare.write_bytes(msgspec.json.format(msgspec.json.encode(memory)))
-        spare.replace(file)
+        data = msgspec.json.format(msgspec.json.encode(memory))
+        write_internal_file(file, data, is_synced=False)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api import Schema
+from localcdap.api.sql_names import quote_column
 from localcdap.plugin_lib.spark.columns import get_column
 
 from .model import CATEGORICAL, KEEP, NUMERIC, SKIP, get_type_name
@@ -79,17 +80,18 @@ class FeatureColumns(msgspec.Struct):
         from pyspark.sql import functions as f
 
         copies = [self._copy(name) for name in self.names]
-        return data.select(*[f.col(_quote(each)) for each in (*self.names, *extra)], *copies)
+        return data.select(*[f.col(quote_column(each)) for each in (*self.names, *extra)], *copies)
 
     def _copy(self, name: str) -> Column:
         from pyspark.sql import functions as f
 
         if name in self.categorical:
-            value = f.coalesce(f.col(_quote(name)).cast("string"), f.lit(_NO_CATEGORY))
+            value = f.coalesce(f.col(quote_column(name)).cast("string"), f.lit(_NO_CATEGORY))
         else:
             # As ``na.fill``, which replaces NaN too.
             value = f.nanvl(
-                f.coalesce(f.col(_quote(name)).cast("double"), f.lit(_NO_NUMBER)), f.lit(_NO_NUMBER)
+                f.coalesce(f.col(quote_column(name)).cast("double"), f.lit(_NO_NUMBER)),
+                f.lit(_NO_NUMBER),
             )
         return value.alias(f"_c_{name}")
 
@@ -97,13 +99,13 @@ class FeatureColumns(msgspec.Struct):
         """Return what :meth:`clean` does as a statement on ``__THIS__``, for use elsewhere."""
         parts = ["*"]
         for name in self.names:
-            quoted = _quote(name)
+            quoted = quote_column(name)
             if name in self.categorical:
                 value = f"coalesce(cast({quoted} as string), '{_NO_CATEGORY}')"
             else:
                 number = f"coalesce(cast({quoted} as double), cast({_NO_NUMBER} as double))"
                 value = f"nanvl({number}, cast({_NO_NUMBER} as double))"
-            parts.append(f"{value} as {_quote('_c_' + name)}")
+            parts.append(f"{value} as {quote_column('_c_' + name)}")
         return f"SELECT {', '.join(parts)} FROM __THIS__"  # noqa: S608 - names are quoted
 
     def fit(self, cleaned: DataFrame, handle_invalid: str) -> Any:
@@ -149,7 +151,3 @@ def load_pipeline_model(path: str) -> Any:
     from pyspark.ml import PipelineModel
 
     return PipelineModel.load(path)
-
-
-def _quote(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

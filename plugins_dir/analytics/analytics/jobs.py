@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from localcdap.api.app import JobContext, SystemJob
+from localcdap.api.sql_names import quote_column
 
 from .commits import run_in_store
 from .features import FeatureColumns
@@ -46,7 +47,7 @@ class SplitData(SystemJob):
     ) -> Any:
         assert made.schema is not None
         context.report("preparing the data", 0.1)
-        data = context.read_input().select(*map(_quote, made.schema.field_names)).cache()
+        data = context.read_input().select(*map(quote_column, made.schema.field_names)).cache()
         try:
             context.report("splitting", 0.3)
             train, test = split(str(made.type), made.params, data, str(experiment.outcome))
@@ -178,7 +179,3 @@ def _count_rows(context: JobContext) -> dict[str, int]:
 
 def _run(context: JobContext, work: Callable[[ExperimentStore], T]) -> T:
     return run_in_store(context.transactions, context.namespace, work)
-
-
-def _quote(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api import Schema
-from localcdap.plugin_lib.spark.columns import quote_name
+from localcdap.api.sql_names import quote_column
 
 from .algorithms import LAYERS, REGRESSION, create_estimator, fill_layers, require_algorithm
 from .evaluation import evaluate_classes, evaluate_numbers, weigh_features
@@ -100,7 +100,7 @@ class TrainedModel(msgspec.Struct):
                 inputCol=NUMERIC_PREDICTION, outputCol=PREDICTION, labels=self.labels
             )
             shown = reverse.transform(shown)
-        columns = [quote_name(name) for name in (PREDICTION, *self.plan.schema.field_names)]
+        columns = [quote_column(name) for name in (PREDICTION, *self.plan.schema.field_names)]
         shown.select(*columns).write.mode("overwrite").option("sep", delimiter).csv(path)
 
     def count_evaluated(self) -> int:
@@ -157,7 +157,7 @@ class Training:
         return TrainedModel(plan, generator, fitted, self._indexer, metrics, report, predictions)
 
     def _clean(self, data: DataFrame) -> DataFrame:
-        known = data.na.drop(subset=[quote_name(self._plan.outcome)])
+        known = data.na.drop(subset=[quote_column(self._plan.outcome)])
         return self._plan.columns.clean(known, [self._plan.outcome])
 
     def _check_bins(self, generator: Any) -> None:

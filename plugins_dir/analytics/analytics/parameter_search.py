@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api.app import JobContext
-from localcdap.plugin_lib.spark.columns import quote_name
+from localcdap.api.sql_names import quote_column
 
 from .algorithms import create_estimator, fill_hyperparameters, fill_layers
 from .evaluation import evaluate_classes, evaluate_numbers
@@ -104,7 +104,7 @@ class _Search:
 
         data = self._context.spark.read.parquet(self._path)
         data = self._columns.clean(
-            data.na.drop(subset=[quote_name(self._outcome)]), [self._outcome]
+            data.na.drop(subset=[quote_column(self._outcome)]), [self._outcome]
         )
         if self._is_class:
             indexer, data, _ = index_outcome(self._outcome, self._label, data, data)

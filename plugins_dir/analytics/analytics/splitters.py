@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from localcdap.api.sql_names import quote_column
+
 from .parameters import INT, LONG, STRING, ParamSpec, ValueRange, fill_defaults, parse_values
 
 if TYPE_CHECKING:
@@ -111,7 +113,7 @@ def _stratify(outcome: str, seed: int | None, percent: int) -> Any:
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    of_class = Window.partitionBy(f.col(_quote(outcome)))
+    of_class = Window.partitionBy(f.col(quote_column(outcome)))
     drawn = of_class.orderBy(f.rand(seed))
     place = f.row_number().over(drawn)
     return place <= f.round(f.count(f.lit(1)).over(of_class) * f.lit(percent / 100))
@@ -121,7 +123,7 @@ def _order(data: DataFrame, name: str, percent: int) -> Any:
     from pyspark.sql import functions as f
     from pyspark.sql.types import NumericType
 
-    column = f.col(_quote(name))
+    column = f.col(quote_column(name))
     is_number = isinstance(data.schema[name].dataType, NumericType)
     moment = (column if is_number else column.cast("timestamp")).cast("double")
     found = data.agg(f.percentile(moment, 1 - percent / 100)).collect()[0][0]
@@ -131,8 +133,4 @@ def _order(data: DataFrame, name: str, percent: int) -> Any:
 def _hash(name: str, percent: int) -> Any:
     from pyspark.sql import functions as f
 
-    return f.pmod(f.xxhash64(f.col(_quote(name))), f.lit(100)) < f.lit(percent)
-
-
-def _quote(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return f.pmod(f.xxhash64(f.col(quote_column(name))), f.lit(100)) < f.lit(percent)

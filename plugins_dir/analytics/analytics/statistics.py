@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import Schema
+from localcdap.api.sql_names import quote_column
 
 from .histograms import (
     ColumnSplitStats,
@@ -126,7 +127,9 @@ def _count_words(both: DataFrame, names: Sequence[str]) -> dict[str, ColumnSplit
         return {}
     pairs = f.array(
         *[
-            f.struct(f.lit(place).alias("place"), f.col(_quote(name)).cast("string").alias("word"))
+            f.struct(
+                f.lit(place).alias("place"), f.col(quote_column(name)).cast("string").alias("word")
+            )
             for place, name in enumerate(names)
         ]
     )
@@ -157,9 +160,5 @@ def _number(name: str) -> Any:
     """The column as a double; NaN counts as null."""
     from pyspark.sql import functions as f
 
-    value = f.col(_quote(name)).cast("double")
+    value = f.col(quote_column(name)).cast("double")
     return f.when(~f.isnan(value), value)
-
-
-def _quote(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

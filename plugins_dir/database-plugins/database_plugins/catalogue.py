@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from localcdap.api.sql_names import quote_identifier, quote_literal
+
 _QUOTES: Final = {"mysql": "`", "mariadb": "`"}
 """By the kind of database, what quotes a name; others have double quotes."""
 LISTED: Final = ("postgresql", "mysql", "mariadb", "sqlserver", "h2", "hsqldb")
@@ -48,8 +50,7 @@ _TABLES: Final = {
 
 def quote_names(kind: str, *names: str | None) -> str:
     """Return a name with its qualifiers, quoted for a kind of database; empty qualifiers are left out."""
-    sign = _QUOTES.get(kind, '"')
-    return ".".join(f"{sign}{name.replace(sign, sign * 2)}{sign}" for name in names if name)
+    return quote_identifier(*filter(None, names), mark=_QUOTES.get(kind, '"'))
 
 
 def build_tables_query(kind: str, schemas: str | None, tables: str | None) -> str:
@@ -72,9 +73,9 @@ def build_tables_query(kind: str, schemas: str | None, tables: str | None) -> st
     )
     query, schema_column, table_column = _TABLES.get(kind, general)
     if schemas and schema_column:
-        query += f" AND {schema_column} LIKE {_quote_text(schemas)}"
+        query += f" AND {schema_column} LIKE {quote_literal(schemas)}"
     if tables:
-        query += f" AND {table_column} LIKE {_quote_text(tables)}"
+        query += f" AND {table_column} LIKE {quote_literal(tables)}"
     return query
 
 
@@ -95,7 +96,3 @@ def build_keys_query(kind: str) -> str | None:
 def has_schemas(kind: str) -> bool:
     """Return whether names of tables are qualified by schemas, and not by databases."""
     return kind not in _CURRENT
-
-
-def _quote_text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -23,6 +23,7 @@ from localcdap.api import (
 )
 from localcdap.api.connector import format_connection_macro
 from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.api.sql_names import quote_literal
 
 from .catalogue import HIDDEN, LISTED, quote_names
 from .connection_arguments import get_database_kind
@@ -178,13 +179,13 @@ class DatabaseConnectorBase(Connector):
     def _read_schema(self, context: ConnectorContext, path: str | None) -> Schema:
         """Return the columns of a table, as Spark reads them."""
         self._require_catalogue()
-        owner, table = (name.replace("'", "''") for name in _split(path))
+        owner, table = _split(path)
         found = self._query(
             context,
             f"SELECT {self._alias('column_name')}, {self._get_type()}, "  # noqa: S608
             f"{self._cast('numeric_precision', 'digits')}, {self._cast('numeric_scale', 'scale')} "
-            f"FROM information_schema.columns WHERE table_schema = '{owner}' "
-            f"AND table_name = '{table}' ORDER BY ordinal_position",
+            f"FROM information_schema.columns WHERE table_schema = {quote_literal(owner)} "
+            f"AND table_name = {quote_literal(table)} ORDER BY ordinal_position",
             _MOST_TABLES,
             _COLUMNS,
         )

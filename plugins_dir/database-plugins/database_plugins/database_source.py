@@ -19,7 +19,9 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
-from localcdap.plugin_lib.spark.columns import quote_name, to_spark_type
+from localcdap.api.sql_names import quote_column
+from localcdap.java.numbers import is_number
+from localcdap.plugin_lib.spark.columns import to_spark_type
 from localcdap.plugin_lib.spark.conversion import conform_columns
 
 from .connection_arguments import get_database_kind
@@ -244,7 +246,7 @@ class DatabaseSourceBase(BatchSource):
             wanted = schema.field(self._to_field_name(name))
             kind = to_spark_type(wanted.schema) if wanted is not None else actual
             if (re.split(r"[(<]", actual)[0], kind) in _READ_AS:
-                asked.append(f"{quote_name(name)} {kind}")
+                asked.append(f"{quote_column(name)} {kind}")
         return ", ".join(asked)
 
     def _to_field_name(self, column: str) -> str:
@@ -301,10 +303,6 @@ def split_conditions(column: str, least: Number, greatest: Number, parts: int) -
         f"({column} >= {low} AND {column} < {high})" for low, high in itertools.pairwise(ends)
     ]
     return [first, *middle, f"({column} >= {ends[-1]})"]
-
-
-def is_number(value: object) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def strip_semicolon(query: str) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from localcdap.api import StageError
+from localcdap.files.atomic import write_internal_file
 
 _SERVICES: Final = "META-INF/services/java.sql.Driver"
 _FOLDER: Final = "jdbc"
@@ -68,9 +68,7 @@ def copy_for_spark(jar: Path, folder: Path) -> Path:
     path = folder / f"{hashlib.sha256(content).hexdigest()}.jar"
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-            file.write(content)
-        Path(file.name).replace(path)
+        write_internal_file(path, content, is_synced=False)
     return path
 
 

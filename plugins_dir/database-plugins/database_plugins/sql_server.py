@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcdap.api import field, plugin
+from localcdap.api.sql_names import quote_literal
 
 from .database_actions import (
     DatabaseActionBase,
@@ -99,8 +100,7 @@ class SqlServerConfig(ServerConfig):
         }
 
     def get_first_statement(self) -> str | None:
-        quoted = (self.language or "").replace("'", "''")
-        return f"SET LANGUAGE '{quoted}';" if quoted else None
+        return f"SET LANGUAGE {quote_literal(self.language)};" if self.language else None
 
 
 class SqlServerStatementConfig(StatementConfig, SqlServerConfig):

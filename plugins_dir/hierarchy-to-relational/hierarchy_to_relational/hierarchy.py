@@ -16,7 +16,8 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.columns import get_column, quote_name
+from localcdap.api.sql_names import quote_column
+from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -199,15 +200,15 @@ class HierarchyToRelational(SparkCompute):
     def _build_query(self, context: SparkContext) -> str:
         config = self.config
         parent, child, level = map(
-            quote_name, (config.parent_field, config.child_field, config.level_field)
+            quote_column, (config.parent_field, config.child_field, config.level_field)
         )
-        names = [quote_name(name) for name in context.input_schema.field_names]
-        roots = {quote_name(k): quote_name(v) for k, v in self._parse_roots().items()}
+        names = [quote_column(name) for name in context.input_schema.field_names]
+        roots = {quote_column(k): quote_column(v) for k, v in self._parse_roots().items()}
         first = [*names, f"1 AS {level}"]
         later = [*(f"i.{name}" for name in names), f"l.{level} + 1"]
         if config.path_field and config.path_alias_field:
             separator = "'" + config.path_separator.replace("\\", "\\\\").replace("'", "\\'") + "'"
-            path, alias = quote_name(config.path_field), quote_name(config.path_alias_field)
+            path, alias = quote_column(config.path_field), quote_column(config.path_alias_field)
             first.append(f"format_string('%s%s', {separator}, {path}) AS {alias}")
             later.append(f"concat_ws({separator}, l.{alias}, i.{path})")
         first += [f"{name} AS {output}" for name, output in roots.items()]

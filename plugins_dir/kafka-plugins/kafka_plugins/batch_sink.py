@@ -147,7 +147,7 @@ class MessageSender:
         deliveries = None
         for batch in batches:
             for record in codec.decode(batch):
-                key, value = self._find_key(record), self._format_value(record)
+                key, value = self._find_key(record), self._encode_message(record)
                 if self._client is not None:
                     deliveries = deliveries or Deliveries(
                         create_producer(self._client), self._topic
@@ -167,7 +167,7 @@ class MessageSender:
             raise StageError("Message Key field value in the record is null")
         return key
 
-    def _format_value(self, record: Record) -> bytes:
+    def _encode_message(self, record: Record) -> bytes:
         if self._format == "JSON":
             return format_json(record).encode()
         values = record.values()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Final
 
 from localcdap.api import StageError
+from localcdap.files.atomic import write_internal_file
 
 _KEY: Final = "partitionOffsets"
 
@@ -67,8 +67,4 @@ class OffsetsFile:
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps({_KEY: {str(key): value for key, value in sorted(offsets.items())}})
-        with tempfile.NamedTemporaryFile(
-            "w", dir=self.path.parent, prefix=".", encoding="utf-8", delete=False
-        ) as file:
-            file.write(text)
-        Path(file.name).replace(self.path)
+        write_internal_file(self.path, text.encode())

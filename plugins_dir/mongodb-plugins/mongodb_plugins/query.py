@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from localcdap.java.numbers import is_number
+
 _COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "$gt": lambda held, given: held > given,
     "$gte": lambda held, given: held >= given,
@@ -152,5 +154,6 @@ def _is_equal(held: Any, wanted: Any) -> bool:
 
 def _is_alike(held: Any, wanted: Any) -> bool:
     """Return whether two values have an order: both numbers, or both texts."""
-    numbers = [isinstance(v, int | float) and not isinstance(v, bool) for v in (held, wanted)]
-    return all(numbers) or (isinstance(held, str) and isinstance(wanted, str))
+    return (is_number(held) and is_number(wanted)) or (
+        isinstance(held, str) and isinstance(wanted, str)
+    )

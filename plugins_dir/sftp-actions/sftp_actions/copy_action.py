@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import stat
+import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from localcdap.api import Action, ActionContext, StageConfigurer, StageError, field, plugin
+from localcdap.files.atomic import FileReplacement
 from localcdap.java.regex import Regex, compile_regex
 from localcdap.plugin_lib.files.local_paths import resolve_local
 from localcdap.plugin_lib.ssh import run_session
@@ -16,8 +18,6 @@ from .server import ServerConfig, check_regex
 
 if TYPE_CHECKING:
     from asyncssh import SFTPClient, SSHClientConnection
-
-_PART: Final = ".part"
 
 
 @plugin(name="SFTPCopy", description="Copies files of an SFTP server to a folder of this machine.")
@@ -100,15 +100,13 @@ class _Copier:
                 await self._copy_file(source / name, target / name)
 
     async def _copy_file(self, source: PurePosixPath, target: Path) -> None:
-        part = target.with_name(f".{target.name}{_PART}")
-        try:
-            await self._client.get(str(source), str(part))
-            if self._extracts and target.name.endswith(".zip"):
-                _extract(part, target)
-            else:
-                part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        if self._extracts and target.name.endswith(".zip"):
+            with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".") as archive:
+                await self._client.get(str(source), archive.name)
+                _extract(Path(archive.name), target)
+        else:
+            with FileReplacement(target, is_synced=False) as replacement:
+                await self._client.get(str(source), str(replacement.new_file))
         self._copied.append(str(source))
 
 

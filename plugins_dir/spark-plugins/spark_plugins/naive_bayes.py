@@ -20,7 +20,8 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.columns import get_column, quote_name
+from localcdap.api.sql_names import quote_column
+from localcdap.plugin_lib.spark.columns import get_column
 
 from .model_files import declare_file_set, find_model, is_empty, save_model
 
@@ -142,5 +143,5 @@ class NaiveBayesClassifier(SparkCompute):
         folder = find_model(context, self.config.file_set_name, self.config.path, "classification")
         model = NaiveBayesModel.load(folder)
         predicted: DataFrame = model.transform(_count_words(df, self.config))
-        columns = [quote_name(each) for each in df.columns]
+        columns = [quote_column(each) for each in df.columns]
         return predicted.select(*columns, f.col(model.getPredictionCol()).alias(name))

@@ -16,7 +16,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.columns import quote_name
+from localcdap.api.sql_names import quote_column
 
 from .model_files import declare_file_set, find_model, is_empty, save_model
 from .words import check_pattern, check_text, parse_mapping, split_words
@@ -117,7 +117,7 @@ class HashingTFFeatureGenerator(_VectorGenerator):
             _count_words(self._split(source, context), self.config.num_features).alias(target)
             for source, target in self._parse().items()
         ]
-        return df.select(*[quote_name(each) for each in df.columns], *vectors)
+        return df.select(*[quote_column(each) for each in df.columns], *vectors)
 
 
 def _count_words(words: Column, size: int) -> Column:
@@ -230,11 +230,11 @@ class SkipGramFeatureGenerator(_VectorGenerator):
 
         folder = find_model(context, self.config.file_set_name, self.config.path, "features")
         model = Word2VecModel.load(folder)
-        columns = [quote_name(each) for each in df.columns]
+        columns = [quote_column(each) for each in df.columns]
         for place, (source, target) in enumerate(self._parse().items()):
             words, vector = f"{_WORDS}{place}", f"{_VECTOR}{place}"
             model.setInputCol(words).setOutputCol(vector)
             df = model.transform(df.withColumn(words, self._split(source, context)))
             df = df.withColumn(target, vector_to_array(f.col(vector)))
-            columns.append(quote_name(target))
+            columns.append(quote_column(target))
         return df.select(*columns)

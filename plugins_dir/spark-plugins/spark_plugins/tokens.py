@@ -15,8 +15,9 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.api.sql_names import quote_column
 from localcdap.java.regex import RegexError, compile_regex
-from localcdap.plugin_lib.spark.columns import get_column, quote_name
+from localcdap.plugin_lib.spark.columns import get_column
 
 from .feature_fields import name_type
 from .words import WORD_LIST
@@ -94,7 +95,7 @@ class Tokenizer(SparkCompute):
             inputCol=_INPUT, outputCol=_OUTPUT, pattern=config.pattern_separator
         )
         words = splitter.transform(df.withColumn(_INPUT, text))
-        columns = [quote_name(each) for each in df.columns]
+        columns = [quote_column(each) for each in df.columns]
         result: DataFrame = words.select(*columns, f.col(_OUTPUT).alias(config.output_column))
         return result
 

@@ -21,7 +21,8 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.columns import get_column, quote_name
+from localcdap.api.sql_names import quote_column
+from localcdap.plugin_lib.spark.columns import get_column
 
 from .feature_fields import FEATURES, FeatureConfig, add_features, name_type
 from .model_files import declare_file_set, find_model, is_empty, save_model
@@ -239,7 +240,7 @@ class Predictor(SparkCompute):
         predicted: DataFrame = model.setPredictionCol(_PREDICTION).transform(
             add_features(df, names)
         )
-        columns = [quote_name(each) for each in df.columns]
+        columns = [quote_column(each) for each in df.columns]
         return predicted.select(*columns, get_column(_PREDICTION).alias(config.prediction_field))
 
 

@@ -12,7 +12,6 @@ from localcdap.api import (
     Schema,
     SparkContext,
     StageConfigurer,
-    Type,
     field,
     plugin,
 )
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _MOST: Final = 1024 * 1024
-_NUMBERS: Final = (Type.INT, Type.LONG, Type.FLOAT, Type.DOUBLE)
+_NUMBERS: Final = (Schema.INT, Schema.LONG, Schema.FLOAT, Schema.DOUBLE)
 
 
 @plugin(
@@ -57,7 +56,7 @@ class TopN(BatchAggregator):
             stage.failures.add(
                 f"Field '{name}' must exist in the input schema."
             ).with_config_property("field")
-        elif not _is_number(found.schema.non_nullable):
+        elif found.schema.non_nullable not in _NUMBERS:
             stage.failures.add(
                 f"Field '{name}' is of type '{found.schema.non_nullable.display_name}', only types allowed "
                 "are numeric types.",
@@ -88,7 +87,3 @@ class TopN(BatchAggregator):
         value = get_column(self.config.top_field)
         given = df.filter(value.isNotNull()) if self.config.ignore_null else df
         return given.orderBy(value.desc_nulls_last()).limit(self.config.size)
-
-
-def _is_number(schema: Schema) -> bool:
-    return schema.logical_type is None and schema.type in _NUMBERS

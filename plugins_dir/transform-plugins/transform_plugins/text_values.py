@@ -41,22 +41,22 @@ def _to_integer(text: str, limits: tuple[int, int]) -> int:
     return value
 
 
-def _to_double(text: str) -> float:
+def _parse_double(text: str) -> float:
     if "_" in text:
         raise ValueError(text)
     return float(text)
 
 
-def _to_boolean(text: str) -> bool:
+def _parse_boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
 _CONVERTERS: Final[dict[Type, Convert]] = {
     Type.STRING: str,
-    Type.BOOLEAN: _to_boolean,
+    Type.BOOLEAN: _parse_boolean,
     Type.INT: _to_int,
     Type.LONG: _to_long,
-    Type.FLOAT: _to_double,
-    Type.DOUBLE: _to_double,
+    Type.FLOAT: _parse_double,
+    Type.DOUBLE: _parse_double,
     Type.BYTES: str.encode,
 }

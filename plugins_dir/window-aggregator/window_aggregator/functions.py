@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from localcdap.api import Schema
+from localcdap.api.sql_names import quote_column
 from localcdap.java.numbers import parse_double, parse_int
-from localcdap.plugin_lib.spark.columns import get_column, quote_name
+from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -174,7 +175,7 @@ def build_aggregate(call: WindowCall) -> tuple[Column, Callable[[Column], Column
             return F.collect_list(value), lambda values: _choose(F.sort_array(values), share)
         case "LEAD" | "LAG":
             shift = F.lead if call.name == "LEAD" else F.lag
-            return shift(quote_name(call.field), parse_int(argument)), _keep
+            return shift(quote_column(call.field), parse_int(argument)), _keep
         case "FIRST":
             return F.first(value, ignores_nulls), _keep
         case "LAST":

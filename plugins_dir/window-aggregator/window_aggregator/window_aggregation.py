@@ -14,7 +14,6 @@ from localcdap.api import (
     SparkCompute,
     SparkContext,
     StageConfigurer,
-    Type,
     field,
     plugin,
 )
@@ -34,7 +33,6 @@ from .functions import (
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
 
-_NUMBERS: Final = (Type.INT, Type.DOUBLE, Type.LONG, Type.FLOAT)
 _NONE: Final = "NONE"
 
 
@@ -179,7 +177,9 @@ class WindowAggregation(SparkCompute):
                 ).with_config_property("partitionOrder", element=text)
         if self._has_range_bounds():
             found = [schema.field(name) for name, _ in order]
-            if len(found) != 1 or (found[0] is not None and not _is_number(found[0].schema)):
+            if len(found) != 1 or (
+                found[0] is not None and not _is_number_without_scale(found[0].schema)
+            ):
                 stage.failures.add(
                     "A frame of the type RANGE with bounds needs an order by exactly one numeric field.",
                     "Order by one numeric field, or make the frame unbounded.",
@@ -246,9 +246,9 @@ def _order(name: str, direction: str) -> Column:
     return column.asc() if direction.lower() == "ascending" else column.desc()
 
 
-def _is_number(schema: Schema) -> bool:
+def _is_number_without_scale(schema: Schema) -> bool:
     inner = schema.non_nullable
-    return inner.logical_type is None and inner.type in _NUMBERS
+    return inner.logical_type is None and inner.type.is_numeric
 
 
 def _report(stage: StageConfigurer, call: WindowCall, message: str, advice: str) -> None:
@@ -271,7 +271,7 @@ def _check_field(stage: StageConfigurer, call: WindowCall, schema: Schema) -> No
             f"Invalid aggregate {call.text}: Field '{call.field}' does not exist in input schema.",
             f"Field '{call.field}' must exist in input schema.",
         )
-    elif call.function.needs_number and not _is_number(found.schema):
+    elif call.function.needs_number and not _is_number_without_scale(found.schema):
         _report(
             stage,
             call,

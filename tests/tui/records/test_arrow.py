@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.schema import Schema
-from localcdap.tui.records.values import build_table, format_type
+from localcdap.tui.records.values import build_table, format_arrow_type
 
 SCHEMA = Schema.record(
     "r",
@@ -33,7 +33,7 @@ RECORD = {
 
 def test_the_schema_gives_the_types():
     table = build_table([RECORD, RECORD], SCHEMA)
-    assert [format_type(field.type) for field in table.schema] == [
+    assert [format_arrow_type(field.type) for field in table.schema] == [
         "long", "string", "decimal(5, 2)", "date", "timestamp", "datetime", "bytes",
         "array<string>", "map<string, long>", "record",
     ]  # fmt: skip
@@ -49,7 +49,7 @@ def test_records_that_do_not_match_the_schema_are_shown():
 
 def test_without_a_schema_a_column_has_the_common_type_of_its_values():
     table = build_table([{"a": 1, "b": 1, "c": "x"}, {"a": 2.5, "b": "y", "d": [1]}, 7], None)
-    assert [format_type(field.type) for field in table.schema] == [
+    assert [format_arrow_type(field.type) for field in table.schema] == [
         "double", "string", "string", "string", "long",
     ]  # fmt: skip
     assert table.column("b").to_pylist() == ["1", "y", None]

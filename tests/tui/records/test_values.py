@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.datasets.result_files import to_csv, to_json
+from localcdap.files.result_files import to_csv, to_json
 from localcdap.tui.records.values import (
     escape_unprintable,
     format_cell,

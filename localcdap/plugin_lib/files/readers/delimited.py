@@ -91,10 +91,10 @@ def _split_quoted(context: SparkContext, line: Column, delimiter: str) -> Column
         _describe_line(),
     )
     closed = F.when(quotes % 2 == 0, True).otherwise(context.raising(unclosed))
-    return F.when(closed, F.transform(found, _unquote))
+    return F.when(closed, F.transform(found, _unquote_cdap_text))
 
 
-def _unquote(value: Column) -> Column:
+def _unquote_cdap_text(value: Column) -> Column:
     """Remove the quotes of a value; two quotes inside them stand for one."""
     from pyspark.sql import functions as F  # noqa: N812
 

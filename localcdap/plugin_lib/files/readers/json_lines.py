@@ -7,9 +7,10 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SourceContext
+from localcdap.api.sql_names import quote_column
 from localcdap.plugin_lib.files.readers.lines import FILE, VALUE
 from localcdap.plugin_lib.spark.checks import build_failure, require_value
-from localcdap.plugin_lib.spark.columns import quote_name, to_columns_ddl, to_ddl
+from localcdap.plugin_lib.spark.columns import to_columns_ddl, to_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -40,7 +41,7 @@ def parse_json_lines(context: SourceContext, lines: DataFrame, schema: Schema) -
     valid = parsed.select(FILE, F.when(is_valid, found).otherwise(problem).alias(_OBJECT))
     columns = [
         require_value(
-            context, F.col(f"{_OBJECT}.{quote_name(f.name)}"), f.name, f.schema, F.col(FILE)
+            context, F.col(f"{_OBJECT}.{quote_column(f.name)}"), f.name, f.schema, F.col(FILE)
         ).alias(f.name)
         for f in schema
     ]
@@ -58,7 +59,7 @@ def _parse_line(schema: Schema, end: str) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     whole = F.concat(F.lit(f'{{"{_OBJECT}":'), F.col(VALUE), F.lit(f',"{end}":true}}'))
-    columns = f"{_OBJECT} {to_ddl(schema)}, {quote_name(end)} boolean, {_CORRUPT} string"
+    columns = f"{_OBJECT} {to_ddl(schema)}, {quote_column(end)} boolean, {_CORRUPT} string"
     options = {"timeZone": "UTC", "columnNameOfCorruptRecord": _CORRUPT}
     return F.from_json(whole, columns, options)
 

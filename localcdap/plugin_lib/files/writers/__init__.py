@@ -1,1 +1,1 @@
-"""Writers of Avro and delimited text, which Spark does not write in CDAP's form."""
+"""Writers of Avro, formats of plugins and delimited text, which Spark does not write in CDAP's form."""

@@ -69,7 +69,7 @@ def is_double(text: str | None) -> bool:
     return text is not None and not is_empty(text) and _DOUBLE.fullmatch(text) is not None
 
 
-def is_number(text: str | None) -> bool:
+def is_number_text(text: str | None) -> bool:
     return is_double(text) or is_integer(text)
 
 
@@ -175,7 +175,7 @@ _declare_everywhere()
 
 # -- guesses ----------------------------------------------------------------------------------------
 
-quality("S -> B", "isNumber")(is_number)
+quality("S -> B", "isNumber")(is_number_text)
 quality("S -> B", "isDouble")(is_double)
 quality("S -> B", "isInteger")(is_integer)
 quality("S -> B", "isBoolean")(is_boolean)

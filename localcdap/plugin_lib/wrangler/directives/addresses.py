@@ -18,7 +18,7 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
-from localcdap.plugin_lib.wrangler.directives.masks import read_text
+from localcdap.plugin_lib.wrangler.directives.masks import require_text
 from localcdap.plugin_lib.wrangler.directives.native_helpers import require_text_column
 
 _NULLABLE_TEXT: Final = Schema.STRING.as_nullable
@@ -44,7 +44,7 @@ class SplitEmail(Directive):
     def change(self, row: Row, context: RowContext) -> None:
         value = row[find_column(row, self.column)]
         account, domain = (
-            (None, None) if value is None else split_mail_address(read_text(row, self.column))
+            (None, None) if value is None else split_mail_address(require_text(row, self.column))
         )
         row.add(f"{self.column}_account", account)
         row.add(f"{self.column}_domain", domain)
@@ -94,7 +94,7 @@ class SplitUrl(Directive):
     def change(self, row: Row, context: RowContext) -> None:
         parts = None
         if row[find_column(row, self.column)] is not None:
-            parts = split_url(read_text(row, self.column))
+            parts = split_url(require_text(row, self.column))
         for part in ("protocol", "authority", "host", "port", "path", "filename", "query"):
             row.add(f"{self.column}_{part}", None if parts is None else parts[part])
 

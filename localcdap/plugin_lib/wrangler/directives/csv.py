@@ -181,10 +181,10 @@ class _QuotedCsv:
             f.lit(f"{self._separated}({self._field})"),
             f.lit(1),
         )
-        return f.transform(found, _unquote)
+        return f.transform(found, _unquote_commons_csv)
 
 
-def _unquote(field: Column) -> Column:
+def _unquote_commons_csv(field: Column) -> Column:
     from pyspark.sql import functions as f
 
     inner = f.regexp_replace(field, f'\\A"|"[{commons_csv.BLANKS}]*+\\z', "")
@@ -202,7 +202,7 @@ def _is_word(field: str) -> bool:
     return not (
         data_quality.is_empty(field)
         or data_quality.is_boolean(field)
-        or data_quality.is_number(field)
+        or data_quality.is_number_text(field)
         or data_quality.is_date(field)
         or data_quality.is_time(field)
     )

@@ -20,7 +20,7 @@ from localcdap.api.directive import (
 )
 from localcdap.java.charsets import decode, find_encoding
 from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
-from localcdap.plugin_lib.wrangler.directives.masks import read_text
+from localcdap.plugin_lib.wrangler.directives.masks import require_text
 from localcdap.plugin_lib.wrangler.directives.native_helpers import require_text_column
 from localcdap.plugin_lib.wrangler.recipe.base_directives import make_text_schema_like
 
@@ -149,7 +149,7 @@ class UrlEncode(Directive):
     def change(self, row: Row, context: RowContext) -> None:
         from urllib.parse import quote_plus
 
-        text = read_text(row, self.column)
+        text = require_text(row, self.column)
         # Java leaves the star as it is, and writes the tilde in digits.
         quoted = quote_plus(text, safe="*", errors="replace").replace("~", "%7E")
         row[find_column(row, self.column)] = quoted
@@ -175,7 +175,7 @@ class UrlDecode(Directive):
     def change(self, row: Row, context: RowContext) -> None:
         from urllib.parse import unquote_plus
 
-        text = read_text(row, self.column)
+        text = require_text(row, self.column)
         if re.search(r"%(?![0-9a-fA-F]{2})", text):
             raise DirectiveError(
                 f"column '{self.column}' has a % without two hexadecimal digits after it"

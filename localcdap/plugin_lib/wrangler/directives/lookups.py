@@ -18,7 +18,7 @@ from localcdap.api.schema import Schema
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
 from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
-from localcdap.plugin_lib.wrangler.directives.masks import read_text
+from localcdap.plugin_lib.wrangler.directives.masks import require_text
 
 _CODE: Final = slice(0, 7)
 _DESCRIPTION: Final = slice(8, None)
@@ -118,7 +118,7 @@ class TableLookup(Directive):
     def change(self, row: Row, context: RowContext) -> None:
         if row.find(self.column) is None:
             return
-        key = read_text(row, self.column)
+        key = require_text(row, self.column)
         lookup = context.lookups.get(self.table)
         if lookup is None:
             raise DirectiveError(

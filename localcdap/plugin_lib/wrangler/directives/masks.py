@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-def read_text(row: Row, name: str) -> str:
+def require_text(row: Row, name: str) -> str:
     """Return the text in a column.
 
     :raises DirectiveError: for a column that is missing, null or not a text.
@@ -146,7 +146,7 @@ class MaskShuffle(Directive):
         report_missing_column(columns, self.column, "mask")
 
     def change(self, row: Row, context: RowContext) -> None:
-        row[find_column(row, self.column)] = shuffle_text(read_text(row, self.column))
+        row[find_column(row, self.column)] = shuffle_text(require_text(row, self.column))
 
     def native(self, frame: Frame) -> None:
         import pyarrow as pa
@@ -237,4 +237,4 @@ class CutCharacter(Directive):
         columns.put(self.destination, Schema.STRING)
 
     def change(self, row: Row, context: RowContext) -> None:
-        row.put(self.destination, self._ranges.cut(read_text(row, self.source)))
+        row.put(self.destination, self._ranges.cut(require_text(row, self.source)))

@@ -16,7 +16,7 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.java.regex import compile_regex
 from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
-from localcdap.plugin_lib.wrangler.directives.masks import read_text
+from localcdap.plugin_lib.wrangler.directives.masks import require_text
 from localcdap.plugin_lib.wrangler.values.text_edits import find_syntax_problem
 
 NULLABLE_TEXT = Schema.STRING.as_nullable
@@ -47,7 +47,7 @@ class SplitToColumns(_SplitDirective):
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
         if row.find(self.column) is None:
             return ()
-        parts = compile_regex(self.regex).split(read_text(row, self.column))
+        parts = compile_regex(self.regex).split(require_text(row, self.column))
         for number, part in enumerate(parts, 1):
             row.add(f"{self.column}_{number}", part)
         return (row,)
@@ -71,7 +71,7 @@ class SplitToRows(_SplitDirective):
         found = row.find(self.column)
         if found is None:
             return ()
-        parts = compile_regex(self.regex).split(read_text(row, self.column))
+        parts = compile_regex(self.regex).split(require_text(row, self.column))
         return [Row(row | {found: part}) for part in parts]
 
 
@@ -127,7 +127,7 @@ class Split(_SplitDirective):
         first: str | None = None
         last: str | None = None
         if row[find_column(row, self.source)] is not None:
-            parts = compile_regex(self.delimiter).split(read_text(row, self.source), 2)
+            parts = compile_regex(self.delimiter).split(require_text(row, self.source), 2)
             if len(parts) < 2:
                 raise DirectiveError(f"column '{self.source}' does not hold '{self.delimiter}'")
             first, last = (parts[0], parts[1]) if parts[0] else (parts[1], None)
@@ -153,7 +153,7 @@ class IndexSplit(Directive):
         columns.add(self.destination, Schema.STRING)
 
     def change(self, row: Row, context: RowContext) -> None:
-        text = read_text(row, self.source)
+        text = require_text(row, self.source)
         start = max(0, int(self.first) - 1)
         end = min(int(self.end_position) - 1, len(text) - 1)
         if end < start:

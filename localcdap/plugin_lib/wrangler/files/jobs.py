@@ -18,6 +18,7 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import Expectation
+from localcdap.files.writers import OutputFile
 from localcdap.plugin_lib.wrangler.files.formats import (
     FileInput,
     describe_format,
@@ -36,7 +37,6 @@ from localcdap.plugin_lib.wrangler.files.spark_rows import (
     plan_work,
 )
 from localcdap.plugin_lib.wrangler.files.totals import ColumnTotals, TotalsCounter
-from localcdap.plugin_lib.wrangler.files.writers import OutputFile
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter

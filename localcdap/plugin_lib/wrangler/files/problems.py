@@ -8,7 +8,7 @@ import msgspec
 
 from localcdap.api import Schema
 from localcdap.api.record_json import encode_json_record
-from localcdap.plugin_lib.wrangler.files.writers import OutputFile
+from localcdap.files.writers import OutputFile
 
 
 class RowProblem(msgspec.Struct):

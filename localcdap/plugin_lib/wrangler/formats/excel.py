@@ -71,7 +71,11 @@ def _read_rows(content: bytes, sheet: str) -> Iterator[dict[int, str]]:
         for number, cells in enumerate(found.iter_rows()):
             if number >= _MAX_ROWS:
                 raise ExcelError(f"the sheet has more than {_MAX_ROWS} rows")
-            row = {cell.column - 1: _format_cell(cell) for cell in cells if hasattr(cell, "column")}
+            row = {
+                cell.column - 1: _format_java_cell(cell)
+                for cell in cells
+                if hasattr(cell, "column")
+            }
             if any(text.strip() for text in row.values()):
                 yield row
     finally:
@@ -91,7 +95,7 @@ def _find_sheet(book: Any, sheet: str) -> Any:
     raise ExcelError(f"there is no sheet '{sheet}'; there are {titles}")
 
 
-def _format_cell(cell: Any) -> str:
+def _format_java_cell(cell: Any) -> str:
     value = cell.value
     if value is None or cell.data_type == "e":
         return ""

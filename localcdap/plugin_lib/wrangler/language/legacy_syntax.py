@@ -208,7 +208,7 @@ def _parse_value(argument: Argument, word: str, start: int) -> ParsedArgument | 
     if kind in (ArgumentKind.COLUMN, ArgumentKind.COLUMNS):
         return _parse_columns(argument, word, start)
     if kind is ArgumentKind.TEXT:
-        return ParsedArgument(kind, _unquote(word), start, has_macro)
+        return ParsedArgument(kind, _strip_enclosing_quotes(word), start, has_macro)
     if kind is ArgumentKind.EXPRESSION:
         return ParsedArgument(kind, (start, start + len(word)), start, has_macro)
     if kind is ArgumentKind.IDENTIFIER:
@@ -259,7 +259,7 @@ def _parse_typed(argument: Argument, word: str, start: int) -> ParsedArgument | 
     return msgspec.structs.replace(given[0], start=start)
 
 
-def _unquote(word: str) -> str:
+def _strip_enclosing_quotes(word: str) -> str:
     is_quoted = len(word) > 1 and word[0] == word[-1] and word[0] in "'\""
     return strip_quotes(word) if is_quoted else word
 

@@ -28,7 +28,7 @@ def format_call(call: DirectiveCall, declared: Sequence[Argument] | None) -> str
     parts = [call.name]
     for argument in declared:
         if argument.attribute in call.arguments:
-            part = _format_value(argument.kind, call.arguments[argument.attribute])
+            part = _format_argument(argument.kind, call.arguments[argument.attribute])
             if part is None:
                 return call.source
             parts.append(part)
@@ -49,14 +49,14 @@ def _list_values(call: DirectiveCall) -> dict[str, Any]:
     }
 
 
-def _format_value(kind: ArgumentKind, value: Any) -> str | None:
+def _format_argument(kind: ArgumentKind, value: Any) -> str | None:
     match kind:
         case ArgumentKind.COLUMN:
             return f":{value}"
         case ArgumentKind.COLUMNS:
             return ",".join(f":{name}" for name in value)
         case ArgumentKind.TEXT:
-            return _quote(value)
+            return _quote_directive_text(value)
         case ArgumentKind.BOOL:
             return str(value).lower()
         case ArgumentKind.EXPRESSION:
@@ -73,7 +73,7 @@ def _format_value(kind: ArgumentKind, value: Any) -> str | None:
             return str(value)
 
 
-def _quote(text: str) -> str | None:
+def _quote_directive_text(text: str) -> str | None:
     for quote in "'\"":
         if quote not in text and not text.endswith("\\") and "\n" not in text:
             return f"{quote}{text}{quote}"
@@ -83,11 +83,11 @@ def _quote(text: str) -> str | None:
 def _format_scalar(value: Any) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
-    return _quote(value) if isinstance(value, str) else str(value)
+    return _quote_directive_text(value) if isinstance(value, str) else str(value)
 
 
 def _format_range(each: NumberRange) -> str | None:
-    value = _quote(each.value)
+    value = _quote_directive_text(each.value)
     return None if value is None else f"{each.start}:{each.end}={value}"
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from localcdap.api import Schema
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import LogicalType, Type
+from localcdap.api.sql_names import quote_column
 from localcdap.plugin_lib.wrangler.files.formats import FileFormat
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, RecipeStep
 from localcdap.plugin_lib.wrangler.recipe.compiler import (
@@ -29,7 +30,7 @@ from localcdap.plugin_lib.wrangler.scripts.recorded_frame import (
     Step,
     without_session,
 )
-from localcdap.plugin_lib.wrangler.scripts.sql_text import NoSqlError, quote_name
+from localcdap.plugin_lib.wrangler.scripts.sql_text import NoSqlError
 from localcdap.text import plural
 
 _INPUT: Final = "input"
@@ -188,7 +189,7 @@ def _drop_errors(
         )
     checked = RecordedFrame(frame.names, (*frame.steps, RowFilter(kept)))
     with without_session():
-        return checked.select(*map(quote_name, result.field_names)).steps
+        return checked.select(*map(quote_column, result.field_names)).steps
 
 
 # -- SQL ------------------------------------------------------------------------------------
@@ -218,7 +219,7 @@ def _write_query(step: Step, table: str) -> str:
 
 def _write_columns(step: Any) -> list[str]:
     return [
-        text if text == name else f"{text} AS {quote_name(name.strip('`'))}"
+        text if text == name else f"{text} AS {quote_column(name.strip('`'))}"
         for text, name in step.columns
     ]
 
@@ -268,7 +269,7 @@ def _write_script(
 ) -> str:
     written = "parquet" if any(_find_type(f.schema) is None for f in result) else "csv"
     schema = ", ".join(
-        f"{quote_name(field.name)} {_find_type(field.schema) or 'STRING'}" for field in row_schema
+        f"{quote_column(field.name)} {_find_type(field.schema) or 'STRING'}" for field in row_schema
     )
     recipe = "\n".join(sources).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     return _SCRIPT.format(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from localcdap.plugin_lib.wrangler.scripts.sql_text import quote_name, render_column
+from localcdap.api.sql_names import quote_column
+from localcdap.plugin_lib.wrangler.scripts.sql_text import render_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -45,7 +46,7 @@ class RecordedFrame:
     def toDF(self, *names: str) -> RecordedFrame:  # noqa: N802 - the name of PySpark
         """Rename all columns."""
         pairs = zip(self.names, names, strict=True)
-        return self._add(Selection(tuple((quote_name(old), new) for old, new in pairs)))
+        return self._add(Selection(tuple((quote_column(old), new) for old, new in pairs)))
 
     def select(self, *columns: Column | str) -> RecordedFrame:
         """Select columns."""

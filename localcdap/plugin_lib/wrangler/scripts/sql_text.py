@@ -37,11 +37,6 @@ class NoSqlError(Exception):
     """A column has no text in SQL; the text says what of it."""
 
 
-def quote_name(name: str) -> str:
-    """Return a name as an identifier of Spark SQL."""
-    return f"`{name.replace('`', '``')}`"
-
-
 def quote_text(text: str) -> str:
     """Return a text as a literal of Spark SQL, in which all that cannot be seen is escaped."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")

@@ -110,11 +110,13 @@ def _propose_replacement(column: str, text: str, wanted: str) -> Iterator[Propos
         end += 1
     old, new = text[start : len(text) - end], wanted[start : len(wanted) - end]
     if old:
-        yield from _replace(column, f"Replace ‹{old}› by ‹{new}›", _escape(old), _quote(new), 40)
+        yield from _replace(
+            column, f"Replace ‹{old}› by ‹{new}›", _escape(old), _escape_replacement(new), 40
+        )
     elif new and start == 0:
-        yield from _replace(column, f"Put ‹{new}› before", "^", _quote(new), 30)
+        yield from _replace(column, f"Put ‹{new}› before", "^", _escape_replacement(new), 30)
     elif new and end == 0:
-        yield from _replace(column, f"Put ‹{new}› after", "$", _quote(new), 30)
+        yield from _replace(column, f"Put ‹{new}› after", "$", _escape_replacement(new), 30)
 
 
 def _replace(
@@ -260,7 +262,9 @@ def _arrange(column: str, text: str, wanted: str) -> Iterator[Proposal]:
         if part is None and token[0].isdecimal():
             return  # it would be the same number in each row
         used += part is not None
-        replacement += _quote(wanted[end : token.start()]) + (part or _quote(token[0]))
+        replacement += _escape_replacement(wanted[end : token.start()]) + (
+            part or _escape_replacement(token[0])
+        )
         end = token.end()
     if not used:
         return
@@ -270,7 +274,7 @@ def _arrange(column: str, text: str, wanted: str) -> Iterator[Proposal]:
         last = each.end()
     pattern += _escape(text[last:]) + "$"
     label = "Put the parts into this order"
-    yield from _replace(column, label, pattern, replacement + _quote(wanted[end:]), 25)
+    yield from _replace(column, label, pattern, replacement + _escape_replacement(wanted[end:]), 25)
 
 
 def _refer(token: str, tokens: Sequence[str]) -> str | None:
@@ -334,6 +338,6 @@ def _escape(text: str) -> str:
     return re.sub(r"([^\w ])", r"\\\1", text)
 
 
-def _quote(text: str) -> str:
+def _escape_replacement(text: str) -> str:
     """Return a text as a replacement that means it."""
     return re.sub(r"([\\$])", r"\\\1", text)

@@ -68,14 +68,14 @@ def convert_value(kind: str, value: Any, form: str | None = None) -> Any:
         try:
             return struct.pack(form, value)
         except (struct.error, OverflowError):
-            raise ConversionError(f"'{_quote(value)}' has too many digits") from None
+            raise ConversionError(f"'{_cut_text(value)}' has too many digits") from None
     convert = _CONVERSIONS[kind].get(type(value))
     if convert is None or (isinstance(value, Decimal) and not value.is_finite()):
         raise ConversionError(f"a {type(value).__name__} cannot be converted")
     try:
         return convert(value)
     except (NumberFormatError, decimal.InvalidOperation):
-        raise ConversionError(f"'{_quote(value)}' is not a number of that type") from None
+        raise ConversionError(f"'{_cut_text(value)}' is not a number of that type") from None
     except struct.error:
         raise ConversionError(f"{len(value)} bytes are not as many as the type has") from None
 
@@ -121,7 +121,7 @@ def _find_scale(value: Decimal) -> int:
     return -exponent
 
 
-def _quote(value: Any) -> str:
+def _cut_text(value: Any) -> str:
     text = str(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from localcdap.api import Schema, Type
-from localcdap.plugin_lib.wrangler.workspaces.profiles import format_value
+from localcdap.plugin_lib.wrangler.workspaces.profiles import format_shown_value
 from localcdap.plugin_lib.wrangler.workspaces.tables import Column
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _make_value_bins(column: Column) -> Bins:
 
     def describe(place: int) -> Bin:
         value = plain[place]
-        shown = format_value(value) or "(empty)"
+        shown = format_shown_value(value) or "(empty)"
         condition = _write_equality(value) if has_literals else None
         return Bin(f"={value!r}", shown, condition)
 
@@ -123,7 +123,7 @@ def _make_form_bins(column: Column) -> Bins:
 
     def describe(place: int) -> Bin:
         form = forms[place]
-        return Bin(f"~{form}", format_value(form) or "(empty)", _write_form(form))
+        return Bin(f"~{form}", format_shown_value(form) or "(empty)", _write_form(form))
 
     return _take_frequent(places, len(forms), describe)
 
@@ -241,7 +241,7 @@ def get_plain_array(column: Column) -> pa.Array:
         numbers = pc.add(column.array, 0.0)
         return pc.if_else(pc.is_nan(numbers), math.nan, numbers)
     if pa.types.is_nested(column.array.type):
-        return pa.array([format_value(each) for each in column.values], pa.string())
+        return pa.array([format_shown_value(each) for each in column.values], pa.string())
     return column.array
 
 
@@ -362,14 +362,14 @@ def _write_equality(value: Any) -> str | None:
         return f"\0 == {value!r}" if math.isfinite(value) else None
     if not isinstance(value, str) or not _can_quote(value):
         return None
-    return f"\0 == {_quote(value)}"
+    return f"\0 == {_quote_jexl_text(value)}"
 
 
 def _write_form(form: str) -> str | None:
     if not _can_quote(form):
         return None
     pattern = "".join(f"{_FORMS[each]}+" if each in _FORMS else re.escape(each) for each in form)
-    return f"\0 != null && \0 =~ {_quote(pattern)}"
+    return f"\0 != null && \0 =~ {_quote_jexl_text(pattern)}"
 
 
 def _can_quote(text: str) -> bool:
@@ -377,5 +377,5 @@ def _can_quote(text: str) -> bool:
     return len(text) <= _LONGEST and text.isprintable() and "${" not in text
 
 
-def _quote(text: str) -> str:
+def _quote_jexl_text(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from localcdap.plugin_lib.wrangler.workspaces.profiles import format_value
+from localcdap.plugin_lib.wrangler.workspaces.profiles import format_shown_value
 from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable
 from localcdap.plugin_lib.wrangler.workspaces.views import (
     RowChange,
@@ -32,10 +32,10 @@ def compare_rows(
             break
         if right is None:
             assert left is not None
-            rows.append([None if c is None else format_value(c.values[left]) for c in old])
+            rows.append([None if c is None else format_shown_value(c.values[left]) for c in old])
             changes.append(RowChange("dropped"))
             continue
-        rows.append([format_value(c.values[right]) for c in new])
+        rows.append([format_shown_value(c.values[right]) for c in new])
         changes.append(RowChange("new") if left is None else _compare(old, new, left, right))
     return rows, changes
 
@@ -63,5 +63,5 @@ def _compare(
             continue
         was, now = one.values[left], other.values[right]
         if was is not now and (type(was) is not type(now) or was != now):
-            before.append((place, format_value(was)))
+            before.append((place, format_shown_value(was)))
     return RowChange("changed" if before else "same", before)

@@ -183,13 +183,13 @@ def _list_types(rows: Sequence[Mapping[str, Any]], schema: Schema | None) -> dic
     for row in rows:
         for name, value in row.items():
             if value is not None:
-                types[name] = _format_type(known[name.lower()])
+                types[name] = _format_dataprep_type(known[name.lower()])
             else:
                 types.setdefault(name, _NULL)
     return types
 
 
-def _format_type(schema: Schema) -> str:
+def _format_dataprep_type(schema: Schema) -> str:
     """Return a type as Data Prep shows it: ``Timestamp_micros``."""
     inner = schema.non_nullable
     type = inner.logical_type.name if inner.logical_type is not None else inner.type.name

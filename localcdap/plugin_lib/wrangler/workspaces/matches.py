@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.plugin_lib.wrangler.workspaces.profiles import format_value
+from localcdap.plugin_lib.wrangler.workspaces.profiles import format_shown_value
 from localcdap.plugin_lib.wrangler.workspaces.tables import Column
 
 _COLUMNS: Final = 100
@@ -57,5 +57,5 @@ def find_matches(left: Mapping[str, Column], right: Mapping[str, Column]) -> lis
 
 
 def _count(column: Column) -> Counter[str]:
-    texts = map(format_value, column.values)
+    texts = map(format_shown_value, column.values)
     return Counter(each for each in texts if each)

@@ -102,7 +102,7 @@ def find_summary(column: Column, name: str = "") -> ValueSummary | None:
     return msgspec.structs.replace(found, meaning=column.facts[key])
 
 
-def format_value(value: Any) -> str | None:
+def format_shown_value(value: Any) -> str | None:
     """Return a value as cells show it; None for null and a missing value."""
     if value is None or value is MISSING:
         return None
@@ -134,7 +134,7 @@ def _profile(column: Column) -> ValueSummary:
 
     array, kind = column.array, column.schema.non_nullable
     if kind.type in (Type.ARRAY, Type.MAP, Type.RECORD, Type.UNION):
-        array = pa.array([format_value(each) for each in column.values], pa.string())
+        array = pa.array([format_shown_value(each) for each in column.values], pa.string())
         kind = Schema.STRING
     counted = pc.value_counts(array.drop_null())
     values, counts = counted.field("values"), counted.field("counts")
@@ -142,7 +142,7 @@ def _profile(column: Column) -> ValueSummary:
     order = np.argsort(-counts.to_numpy(), kind="stable")[:_FORMED]
     frequent, often = values.take(order).to_pylist(), counts.take(order).to_pylist()
     profile.top = [
-        ValueCount(format_value(value) or "", count)
+        ValueCount(format_shown_value(value) or "", count)
         for value, count in zip(frequent[:_TOP], often[:_TOP], strict=True)
     ]
     if kind == Schema.STRING:
@@ -167,7 +167,10 @@ def _add_range(profile: ValueSummary, array: pa.Array, values: pa.Array, kind: S
     if pa.types.is_binary(array.type) or pa.types.is_boolean(array.type):
         return
     range = pc.min_max(values).as_py()
-    profile.lowest, profile.highest = format_value(range["min"]), format_value(range["max"])
+    profile.lowest, profile.highest = (
+        format_shown_value(range["min"]),
+        format_shown_value(range["max"]),
+    )
     if kind != Schema.STRING:
         profile.bars = _count_bars(array)
 

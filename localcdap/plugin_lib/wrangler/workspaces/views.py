@@ -18,7 +18,7 @@ from localcdap.plugin_lib.wrangler.workspaces.profiles import (
     ValueSummary,
     describe_type,
     find_summary,
-    format_value,
+    format_shown_value,
     summarize_column,
 )
 from localcdap.plugin_lib.wrangler.workspaces.rules import RuleCheck
@@ -174,7 +174,7 @@ def show_rows(
             order = [each for each in order if each in wanted]
     shown = order[max(0, request.offset) :][: max(0, request.limit)]
     columns = [column.values for column in list(table.columns.values())[choose_columns(request)]]
-    return [[format_value(values[index]) for values in columns] for index in shown]
+    return [[format_shown_value(values[index]) for values in columns] for index in shown]
 
 
 def _sort(table: ColumnTable, name: str, *, is_descending: bool) -> list[int]:
@@ -183,7 +183,9 @@ def _sort(table: ColumnTable, name: str, *, is_descending: bool) -> list[int]:
 
     array = table.columns[name].array
     if pa.types.is_nested(array.type):
-        array = pa.array([format_value(each) for each in table.columns[name].values], pa.string())
+        array = pa.array(
+            [format_shown_value(each) for each in table.columns[name].values], pa.string()
+        )
     order = "descending" if is_descending else "ascending"
     found: list[int] = pc.sort_indices(array, sort_keys=[("", order)]).to_pylist()
     return found

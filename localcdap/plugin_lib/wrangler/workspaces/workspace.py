@@ -37,7 +37,7 @@ from localcdap.plugin_lib.wrangler.workspaces.examples import (
 )
 from localcdap.plugin_lib.wrangler.workspaces.facets import apply_facets, list_facet_kinds
 from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList, find_matches
-from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, format_value
+from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, format_shown_value
 from localcdap.plugin_lib.wrangler.workspaces.rules import RuleCheck, check_rules
 from localcdap.plugin_lib.wrangler.workspaces.table_rows import (
     OpenTables,
@@ -328,7 +328,7 @@ class Workspace:
                 each.record + 1,
                 each.failure.message,
                 each.failure.kind == SENT,
-                {name: format_value(c.values[each.record]) for name, c in columns.items()},
+                {name: format_shown_value(c.values[each.record]) for name, c in columns.items()},
             )
             for step, each in itertools.islice(engine.failures, _MOST_FAILURES)
         ]

@@ -46,8 +46,8 @@ def put_provider(request: RestRequest) -> Answer:
     client = None
     if not request.get_flag("reuse_client_credentials"):
         client = OAuthClient(
-            _read_text(given, "clientId", "Invalid provider: Client ID missing"),
-            _read_text(given, "clientSecret", "Invalid provider: Client secret missing"),
+            _require_filled_text(given, "clientId", "Invalid provider: Client ID missing"),
+            _require_filled_text(given, "clientSecret", "Invalid provider: Client secret missing"),
         )
     request.cdap.oauth.put_provider(request.path["provider"], provider, client)
     return DONE
@@ -68,8 +68,8 @@ def get_login_url(request: RestRequest) -> Answer:
 @ROUTES.add("PUT", *list_studio_patterns(_CREDENTIAL))
 def put_credential(request: RestRequest) -> Answer:
     given: dict[str, Any] = request.decode(dict, _INVALID, missing={})
-    code = _read_text(given, "oneTimeCode", "Invalid request: missing one-time code")
-    target = _read_text(given, "redirectURI", "Invalid request: missing redirect URI")
+    code = _require_filled_text(given, "oneTimeCode", "Invalid request: missing one-time code")
+    target = _require_filled_text(given, "redirectURI", "Invalid request: missing redirect URI")
     request.cdap.oauth.exchange_code(*_read_names(request), code, target)
     return DONE
 
@@ -88,7 +88,7 @@ def _read_names(request: RestRequest) -> tuple[str, str]:
     return request.path["provider"], request.path["credential"]
 
 
-def _read_text(values: dict[str, Any], name: str, missing: str) -> str:
+def _require_filled_text(values: dict[str, Any], name: str, missing: str) -> str:
     found = values.get(name)
     if not isinstance(found, str) or not found:
         raise RestError(400, missing)

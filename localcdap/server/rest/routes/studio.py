@@ -75,8 +75,8 @@ def call_method(request: RestRequest) -> Answer:
         raise RestError(400, "Invalid request: a plugin must be provided.")
     call = MethodCall(
         MethodPlugin(
-            _read_text(plugin, "type"),
-            _read_text(plugin, "name"),
+            _require_text(plugin, "type"),
+            _require_text(plugin, "name"),
             artifact=convert_part(plugin.get("artifact") or {}, ArtifactSelector),
             properties=to_texts(convert_part(plugin.get("properties") or {}, dict)),
         ),
@@ -174,7 +174,7 @@ def convert_part(value: Any, type: Any) -> Any:
         raise RestError(400, _UNREADABLE.replace("{}", str(error))) from None
 
 
-def _read_text(values: dict[str, Any], name: str) -> str:
+def _require_text(values: dict[str, Any], name: str) -> str:
     found = values.get(name)
     if not isinstance(found, str):
         raise RestError(400, f"Invalid request: '{name}' of the plugin must be provided.")

@@ -61,7 +61,7 @@ class AnalyticsCalls:
 
     def read_contents(self, experiment: str) -> Contents:
         """Return an experiment with its splits, models and searches."""
-        path = f"experiments/{_quote(experiment)}"
+        path = f"experiments/{_quote_path_part(experiment)}"
         models = self._get(f"{path}/models", limit=str(_MOST))["models"]
         return Contents(
             convert(self._get(path), Experiment),
@@ -71,26 +71,28 @@ class AnalyticsCalls:
         )
 
     def put_experiment(self, name: str, body: dict[str, Any]) -> None:
-        self._send("PUT", f"experiments/{_quote(name)}", body)
+        self._send("PUT", f"experiments/{_quote_path_part(name)}", body)
 
     def delete(self, experiment: str, kind: str = "", id: str = "") -> None:
         """Delete an experiment, or of it a split or a model: ``kind`` is ``splits`` or ``models``."""
-        inside = f"/{kind}/{_quote(id)}" if kind else ""
-        self._send("DELETE", f"experiments/{_quote(experiment)}{inside}")
+        inside = f"/{kind}/{_quote_path_part(id)}" if kind else ""
+        self._send("DELETE", f"experiments/{_quote_path_part(experiment)}{inside}")
 
     def add_split(self, experiment: str, body: dict[str, Any]) -> str:
         """Make a split, and return its id; a job does the work."""
-        return str(self._send("POST", f"experiments/{_quote(experiment)}/splits", body)["id"])
+        return str(
+            self._send("POST", f"experiments/{_quote_path_part(experiment)}/splits", body)["id"]
+        )
 
     def read_split(self, experiment: str, id: str) -> Split:
-        return convert(self._get(f"experiments/{_quote(experiment)}/splits/{id}"), Split)
+        return convert(self._get(f"experiments/{_quote_path_part(experiment)}/splits/{id}"), Split)
 
     def train(self, experiment: str, name: str, split: str, body: dict[str, Any]) -> str:
         """Make a model with a split and train it; return its id.
 
         A model whose training is rejected is deleted again.
         """
-        path = f"experiments/{_quote(experiment)}/models"
+        path = f"experiments/{_quote_path_part(experiment)}/models"
         id = str(self._send("POST", path, {"name": name, "split": split})["id"])
         try:
             self._send("POST", f"{path}/{id}/train", body)
@@ -100,15 +102,15 @@ class AnalyticsCalls:
         return id
 
     def read_model(self, experiment: str, id: str) -> tuple[Model, Report]:
-        path = f"experiments/{_quote(experiment)}/models/{id}"
+        path = f"experiments/{_quote_path_part(experiment)}/models/{id}"
         return convert(self._get(path), Model), convert(self._get(f"{path}/report"), Report)
 
     def deploy(self, experiment: str, id: str) -> None:
-        self._send("POST", f"experiments/{_quote(experiment)}/models/{id}/deploy")
+        self._send("POST", f"experiments/{_quote_path_part(experiment)}/models/{id}/deploy")
 
     def search(self, experiment: str, split: str, body: dict[str, Any]) -> str:
         """Search the best parameters, and return the id of the job."""
-        path = f"experiments/{_quote(experiment)}/splits/{split}/search"
+        path = f"experiments/{_quote_path_part(experiment)}/splits/{split}/search"
         return str(self._send("POST", path, body)["id"])
 
     def prepare_looks(self) -> None:
@@ -134,7 +136,7 @@ class AnalyticsCalls:
     def _send(
         self, method: str, path: str, body: Any = None, query: dict[str, str] | None = None
     ) -> Any:
-        whole = f"/v2/contexts/{_quote(self._namespace)}/{path}"
+        whole = f"/v2/contexts/{_quote_path_part(self._namespace)}/{path}"
         return self._ask(whole, method, body, query)
 
     def _ask(
@@ -154,5 +156,5 @@ class AnalyticsCalls:
         raise error(str(message), said.get("correctiveAction"))
 
 
-def _quote(name: str) -> str:
+def _quote_path_part(name: str) -> str:
     return quote(name, safe="")

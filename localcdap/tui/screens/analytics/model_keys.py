@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from textual import work
 from textual.binding import Binding, BindingType
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.files.atomic import write_file
-from localcdap.host.cdap import Cdap
 from localcdap.tui.routes import DocumentTarget
 from localcdap.tui.screens.analytics import training_forms as forms
 from localcdap.tui.screens.analytics.answers import Algorithm, Experiment, Look, Split
@@ -303,14 +300,8 @@ class ModelKeys(ExperimentKeys):
         path = await self.studio.pick_file(
             "Write the model card", suffixes=(".md",), for_saving=True, typed=typed
         )
-        if path is None:
-            return
-
-        def write(_: Cdap) -> Path:
-            write_file(path, text)
-            return path
-
-        self.call(write, lambda saved: self.studio.show_notice(f"Saved {saved}."))
+        if path is not None:
+            self.save_text(path, lambda _: text)
 
     def _get_split_of(self, view: ModelView) -> Split | None:
         splits = self.contents.splits if self.contents is not None else []

@@ -82,11 +82,11 @@ def _format_change(change: Difference) -> Iterator[Content]:
     if change.before is None or change.after is None:
         kind = "added" if change.before is None else "removed"
         value = change.after if change.before is None else change.before
-        lines = _format_value(value).splitlines() or [""]
+        lines = _format_side(value).splitlines() or [""]
         yield Content.assemble("  ", _draw_mark(kind), f" {change.what}: ", _colour(kind, lines[0]))
         yield from (Content.assemble(" " * 6, _colour(kind, line)) for line in lines[1:])
         return
-    before, after = _format_value(change.before), _format_value(change.after)
+    before, after = _format_side(change.before), _format_side(change.after)
     yield Content.assemble("  ", _draw_mark("changed"), f" {change.what}:")
     if "\n" in before or "\n" in after:
         yield from _compare_lines(before, after)
@@ -137,7 +137,7 @@ def _colour(kind: str, text: str) -> Content:
     return Content.styled(text, _MARKS[kind][1])
 
 
-def _format_value(value: Any) -> str:
+def _format_side(value: Any) -> str:
     if isinstance(value, ArtifactSelector):
         return " ".join(part for part in (value.name, value.version, value.scope) if part)
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

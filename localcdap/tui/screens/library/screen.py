@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar
 
 from textual import on, work
 from textual.binding import Binding, BindingType
 
-from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import MetadataEntity
-from localcdap.files.atomic import write_file
-from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import Application
 from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
@@ -153,7 +149,7 @@ class LibraryScreen(LibraryListScreen):
         typed = f"{item.name}.json"
         path = await self.studio.pick_file("Save as", for_saving=True, typed=typed)
         if path is not None:
-            self.export_highlighted(lambda text: self._save(path, text))
+            self.export_highlighted(lambda text: self.save_text(path, lambda _: text))
 
     @work
     async def action_rename(self) -> None:
@@ -206,18 +202,3 @@ class LibraryScreen(LibraryListScreen):
     def action_upgrade(self) -> None:
         if self.pipeline is not None:
             upgrade(self, self.pipeline)
-
-    def _save(self, path: Path, text: str) -> None:
-        def save(_: Cdap) -> str:
-            try:
-                write_file(path, text)
-            except BadRequestError as error:
-                return error.full_message
-            return ""
-
-        self.call(
-            save,
-            on_result=lambda problem: self.studio.show_notice(
-                problem or f"Saved {path}.", severity="error" if problem else "information"
-            ),
-        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar, Final
 
 from textual import on, work
@@ -12,10 +11,8 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.api.errors import LocalcdapError
 from localcdap.api.metadata import MetadataEntity
-from localcdap.files.atomic import write_file
-from localcdap.host.cdap import Cdap
 from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.field_answers import Direction, LineageField
 from localcdap.metadata.lineage.relations import DatasetId, ProgramId
@@ -395,22 +392,7 @@ class LineageScreen(AreaScreen):
             typed=typed.replace("/", "_"),
         )
         if path is not None:
-            self.call(lambda cdap: _save(cdap, path, text), on_result=self._show_saved)
-
-    def _show_saved(self, answer: tuple[Path, str]) -> None:
-        path, problem = answer
-        if problem:
-            self.studio.show_notice(problem, severity="error")
-        else:
-            self.studio.show_notice(f"Saved {path}.")
-
-
-def _save(_: Cdap, path: Path, text: str) -> tuple[Path, str]:
-    try:
-        write_file(path, text)
-    except BadRequestError as error:
-        return path, error.full_message
-    return path, ""
+            self.save_text(path, lambda _: text)
 
 
 def _build_field_choice(field: LineageField) -> Choice[str]:

@@ -18,7 +18,7 @@ from localcdap.namespaces.model import (
     Namespace,
     NamespaceCreation,
     NamespaceDeletion,
-    check_name,
+    check_namespace_name,
 )
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.text import plural
@@ -157,7 +157,7 @@ class NamespacesScreen(AreaScreen):
             "Name of the new namespace",
             detail="Letters, digits and '_'.",
             verb="Create",
-            check=self._check_name,
+            check=self._check_new_name,
         )
         if name is None:
             return
@@ -240,11 +240,11 @@ class NamespacesScreen(AreaScreen):
             self.studio.namespace = "default"
         self.reload()
 
-    def _check_name(self, name: str) -> str | None:
+    def _check_new_name(self, name: str) -> str | None:
         if name in self._namespaces:
             return f"Namespace {name} already exists."
         try:
-            check_name(name, self._namespaces)
+            check_namespace_name(name, self._namespaces)
         except LocalcdapError as error:
             return error.full_message
         return None

@@ -18,7 +18,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.sync.merge import Side
 from localcdap.sync.model import Conflict, SyncAction, SyncOutcome, SyncPlan
 from localcdap.sync.synchronizer import Synchronizer
-from localcdap.sync.texts import format_value, list_questions
+from localcdap.sync.texts import format_conflict_side, list_questions
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
@@ -248,6 +248,6 @@ def _format_conflict(conflict: Conflict) -> Content:
         ("instance", conflict.mine),
         ("folder", conflict.theirs),
     ):
-        text = sanitize_for_terminal(format_value(value, _MOST_LETTERS))
+        text = sanitize_for_terminal(format_conflict_side(value, _MOST_LETTERS))
         lines.append(Content.assemble((f"{label:<10}", "$foreground 60%"), text))
     return Content("\n").join(lines)

@@ -276,7 +276,7 @@ class PluginsScreen(AreaScreen):
         name = await self.studio.ask(
             f"Name of the {type}",
             detail="The name of its class, such as CleanText.",
-            check=_check_name,
+            check=_check_plugin_name,
         )
         if name is None:
             return
@@ -329,7 +329,7 @@ def _create_plugin(cdap: Cdap, namespace: str, name: str, type: str) -> Path:
     return folder
 
 
-def _check_name(name: str) -> str | None:
+def _check_plugin_name(name: str) -> str | None:
     """Return the error message for the name of a plugin; None when it is valid."""
     try:
         derive_names(name)

@@ -218,13 +218,13 @@ def format_sample(sample: RecordSample) -> Group:
     parts = [sample.description, *how, *([f"{hidden:,} more columns"] if hidden > 0 else [])]
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in names[:_MOST_COLUMNS]:
-        table.add_column(_format_cell(name), no_wrap=True, header_style="bold")
+        table.add_column(_format_sampled_cell(name), no_wrap=True, header_style="bold")
     for record in sample.records:
-        table.add_row(*(_format_cell(record.get(name)) for name in names[:_MOST_COLUMNS]))
+        table.add_row(*(_format_sampled_cell(record.get(name)) for name in names[:_MOST_COLUMNS]))
     return Group(Text(" · ".join(parts), "dim"), table)
 
 
-def _format_cell(value: Any) -> Text:
+def _format_sampled_cell(value: Any) -> Text:
     if value is None:
         return Text("null", "dim")
     text = sanitize_for_terminal(str(value), single_line=True)

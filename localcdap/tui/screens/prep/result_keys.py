@@ -240,22 +240,12 @@ class ResultKeys(RecipeScreen):
 
     def _save_recipe(self, path: Path) -> None:
         text = write_recipe(self.recipe.directives, self.recipe.expectations)
-
-        def write(_: object) -> Path:
-            write_file(path, text)
-            return path
-
-        self.call(write, lambda saved: self.studio.show_notice(f"Saved {saved}."))
+        self.save_text(path, lambda _: text)
 
     def _save_program(self, language: str, path: Path) -> None:
         """Save the recipe as a program, if Spark has equals of all of its directives."""
         request = self._request_all()
-
-        def save(cdap: Cdap) -> Path:
-            write_file(path, read_program(cdap, request, language))
-            return path
-
-        self.call(save, lambda saved: self.studio.show_notice(f"Saved {saved}."))
+        self.save_text(path, lambda cdap: read_program(cdap, request, language))
 
     def _save_test(self, path: Path) -> None:
         """Save a test with some records, and the pipeline that it tests."""

@@ -11,6 +11,7 @@ from localcdap.api.connector import SampleRequest, SampleType
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
+from localcdap.api.sql_names import quote_identifier
 from localcdap.connectors.all_records import SKIP_LINES
 from localcdap.datasets.sql import SqlRequest
 from localcdap.decoders import convert, decode_json
@@ -366,7 +367,7 @@ def _read_table(cdap: Cdap, source: PrepSource, namespace: str) -> dict[str, Any
 
     :raises BadRequestError: when it has no columns.
     """
-    quoted = '"' + source.table.replace('"', '""') + '"'
+    quoted = quote_identifier(source.table)
     chosen = ""
     if source.seed is not None:
         chosen = f" USING SAMPLE reservoir({source.limit} ROWS) REPEATABLE ({source.seed})"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar, Final
 
 from textual import events, on, work
@@ -13,7 +12,6 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import OptionList, Static
 
-from localcdap.files.atomic import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.runs.model import get_now
 from localcdap.runs.statistics.documents import ENDINGS, format_document
@@ -231,10 +229,7 @@ class ReportsScreen(AreaScreen):
         )
         if path is not None:
             text = format_document(found, ENDINGS[ending], f"Runs of {namespace}, {self._window}")
-            self.call(lambda _: _write(path, text), on_result=self._show_written, group="export")
-
-    def _show_written(self, path: Path) -> None:
-        self.studio.show_notice("The report is written.", str(path))
+            self.save_text(path, lambda _: text)
 
     @on(OptionList.OptionSelected)
     def _open_selected(self, event: OptionList.OptionSelected) -> None:
@@ -266,8 +261,3 @@ def _replace_options(
         shown.add_options(options)
         if options:
             shown.highlighted = min(row or 0, len(options) - 1)
-
-
-def _write(path: Path, text: str) -> Path:
-    write_file(path, text)
-    return path

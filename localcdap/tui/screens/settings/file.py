@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from localcdap.api.errors import SettingsError
+from localcdap.files.atomic import write_file
 from localcdap.settings import OPTIONS, Settings, read_settings
 
 
@@ -42,7 +43,7 @@ def parse_value(key: str, typed: str) -> Any:
     return text
 
 
-def format_value(value: Any) -> str:
+def format_setting_value(value: Any) -> str:
     """Return a value as a user types it."""
     match value:
         case bool():
@@ -97,11 +98,10 @@ def find_problem(text: str, file: Path) -> str | None:
 
 
 def write(file: Path, text: str) -> None:
-    """Replace the text of the file atomically.
+    """Replace the text of the file.
 
-    :raises OSError: when the file cannot be written.
+    :raises BadRequestError: when the file cannot be written, or is marked read-only, or its folder is.
     """
-    file.parent.mkdir(parents=True, exist_ok=True)
-    spare = file.with_name(f".{file.name}.{os.getpid()}")
-    spare.write_text(text if not text or text.endswith("\n") else f"{text}\n", encoding="utf-8")
-    spare.replace(file)
+    with contextlib.suppress(OSError):  # which the attempt to write the file reports
+        file.parent.mkdir(parents=True, exist_ok=True)
+    write_file(file, text if not text or text.endswith("\n") else f"{text}\n")

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Final
 
+from localcdap.api.errors import BadRequestError
 from localcdap.home import Home
 from localcdap.tui.dialogs.path_completion import is_file, is_taken
 from localcdap.tui.screens.settings import file as toml
-from localcdap.tui.screens.settings.rows import read_text
+from localcdap.tui.screens.settings.rows import read_settings_text
 from localcdap.tui.studio import Choice, Studio
 
 _ELSEWHERE: Final = re.compile(
@@ -103,12 +104,14 @@ def _save_location(studio: Studio, prefix: str, folder: str) -> bool:
     home = studio.connection.home
     file = home.settings_file
     try:
-        before = read_text(file)
+        before = read_settings_text(file)
         problem = toml.find_problem(before, file)
         if problem is None:
             toml.write(file, toml.set_value(before, ("locations", prefix), folder))
     except (OSError, UnicodeDecodeError) as error:
         problem = str(error)
+    except BadRequestError as error:
+        problem = error.message
     if problem is not None:
         studio.show_notice("Could not change the settings.", problem, "error")
         return False

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from localcdap.settings import OPTIONS, SECRET_OPTIONS, Settings, describe_settings
-from localcdap.tui.screens.settings.file import format_value
+from localcdap.tui.screens.settings.file import format_setting_value
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class SettingRow:
 
     @property
     def text(self) -> str:
-        return format_value(self.value)
+        return format_setting_value(self.value)
 
 
 def build_rows(settings: Settings, environment: Mapping[str, str] = os.environ) -> list[SettingRow]:
@@ -95,13 +95,13 @@ def _find_variable(key: str, origin: str, environment: Mapping[str, str]) -> str
     return origin.removeprefix("$") if origin.startswith("$") else None
 
 
-def read_text(file: Path) -> str:
-    """Return the text of the settings file; an empty text when there is no file.
+def read_settings_text(file: Path) -> str:
+    """Return the text of the settings file, with its ends of lines; an empty text when there is no file.
 
     :raises OSError: when the file cannot be read.
     :raises UnicodeDecodeError: when the file is not UTF-8.
     """
-    return file.read_text(encoding="utf-8") if file.exists() else ""
+    return file.read_bytes().decode("utf-8") if file.exists() else ""
 
 
 @functools.cache

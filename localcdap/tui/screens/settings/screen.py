@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
-from localcdap.api.errors import SettingsError
+from localcdap.api.errors import BadRequestError, SettingsError
 from localcdap.settings import Settings, load_settings
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.painter import pad
@@ -21,7 +21,7 @@ from localcdap.tui.fuzzy_match import rank_matches
 from localcdap.tui.lists.options import StudioOptionList
 from localcdap.tui.screens.settings import file as toml
 from localcdap.tui.screens.settings.locations import ask_location
-from localcdap.tui.screens.settings.rows import SettingRow, build_rows, read_text
+from localcdap.tui.screens.settings.rows import SettingRow, build_rows, read_settings_text
 
 _KEY_CELLS = 30
 _MOST_KEY_CELLS = 60
@@ -228,8 +228,8 @@ class SettingsScreen(AreaScreen):
     def _write(self, text: str) -> None:
         try:
             toml.write(self._file, text)
-        except OSError as error:
-            self.studio.show_notice("The settings file cannot be written.", str(error), "error")
+        except BadRequestError as error:
+            self.studio.show_notice("The settings file cannot be written.", error.message, "error")
             return
         self._is_changed = True
         self.studio.show_notice("Saved.", "a applies the change now.")
@@ -237,7 +237,7 @@ class SettingsScreen(AreaScreen):
 
     def _read_file(self) -> str | None:
         try:
-            return read_text(self._file)
+            return read_settings_text(self._file)
         except (OSError, UnicodeDecodeError) as error:
             self.studio.show_notice("The settings file cannot be read.", str(error), "error")
             return None

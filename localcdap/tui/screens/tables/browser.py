@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 from localcdap.datasets.sql import SqlRequest, SqlResult, SqlTable
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.records.table import RecordTable
-from localcdap.tui.screens.tables.completion import quote_identifier
+from localcdap.tui.screens.tables.completion import quote_where_needed
 from localcdap.tui.screens.tables.page_table import MOST_VALUES, PAGE, PageTable, build_count
 from localcdap.tui.screens.tables.query_status import QueryStatus
 from localcdap.tui.screens.tables.row_changes import EditedRow, delete_row, open_row
@@ -94,10 +94,12 @@ class TableBrowser(StudioNode, Vertical):
     def build_query(self) -> str:
         """Return the query of the current page."""
         assert self._table is not None
-        keys = [f"{quote_identifier(key)}" for key in self._table.key]
+        keys = [f"{quote_where_needed(key)}" for key in self._table.key]
         if self._order is not None:
             name, is_descending = self._order
-            keys.insert(0, f"{quote_identifier(name)}{' DESC' if is_descending else ''} NULLS LAST")
+            keys.insert(
+                0, f"{quote_where_needed(name)}{' DESC' if is_descending else ''} NULLS LAST"
+            )
         order = f" ORDER BY {', '.join(keys)}" if keys else ""
         page = f"LIMIT {PAGE + 1} OFFSET {self._page * PAGE}"
         return f"FROM {self._table.identifier}{self._where}{order} {page}"

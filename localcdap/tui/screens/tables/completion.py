@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from localcdap.api.sql_names import quote_identifier
 from localcdap.datasets.sql import SqlTable
 
 _MOST: Final = 8
@@ -68,26 +69,26 @@ def find_completions(
     return word, list(found.values())[:_MOST]
 
 
-def quote_identifier(name: str) -> str:
+def quote_where_needed(name: str) -> str:
     """Return a name as it is written in a query: in quotes where it needs them."""
     if _PLAIN.fullmatch(name) and name not in _RESERVED:
         return name
-    return '"' + name.replace('"', '""') + '"'
+    return quote_identifier(name)
 
 
 def _list_all(text: str, tables: Sequence[SqlTable], namespace: str) -> Iterator[SqlCompletion]:
     mentioned = [table for table in tables if _is_mentioned(table, text)]
     for table in mentioned:
         for column in table.columns:
-            yield SqlCompletion(quote_identifier(column.name), f"{column.type} of {table.name}")
+            yield SqlCompletion(quote_where_needed(column.name), f"{column.type} of {table.name}")
     for table in tables:
         if table.schema == namespace:
-            yield SqlCompletion(quote_identifier(table.name), "table")
+            yield SqlCompletion(quote_where_needed(table.name), "table")
     for table in tables:
         if table.schema != namespace:
-            name = f"{quote_identifier(table.schema)}.{quote_identifier(table.name)}"
+            name = f"{quote_where_needed(table.schema)}.{quote_where_needed(table.name)}"
             yield SqlCompletion(name, "table")
-            yield SqlCompletion(quote_identifier(table.schema), "schema")
+            yield SqlCompletion(quote_where_needed(table.schema), "schema")
     yield from (SqlCompletion(word, "") for word in _WORDS.split())
     yield from (SqlCompletion(name, "function") for name in _FUNCTIONS.split())
 
@@ -96,10 +97,10 @@ def _list_members(owner: str, text: str, tables: Sequence[SqlTable]) -> Iterator
     """Yield what can follow ``owner.``: columns of a table or of an alias, tables of a schema."""
     for table in tables:
         if table.schema.lower() == owner.lower():
-            yield SqlCompletion(quote_identifier(table.name), "table")
+            yield SqlCompletion(quote_where_needed(table.name), "table")
         if owner.lower() in (table.name.lower(), *_find_aliases(table, text)):
             for column in table.columns:
-                yield SqlCompletion(quote_identifier(column.name), column.type)
+                yield SqlCompletion(quote_where_needed(column.name), column.type)
 
 
 def _is_mentioned(table: SqlTable, text: str) -> bool:

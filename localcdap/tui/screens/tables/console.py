@@ -12,8 +12,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from localcdap.api.errors import BadRequestError, QueryError
-from localcdap.datasets.result_files import SUFFIXES, write_result
 from localcdap.datasets.sql import SqlTable
+from localcdap.files.result_files import SUFFIXES, write_result
 from localcdap.tui.dialogs.chooser import Chooser
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.editor import QueryEditor

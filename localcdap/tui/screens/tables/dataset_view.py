@@ -20,7 +20,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.metadata.audit import AuditMessage, AuditQuery
 from localcdap.metadata.lineage.usage import DatasetUsage
 from localcdap.text import format_size, format_time, plural, sanitize_for_terminal
-from localcdap.tui.screens.tables.completion import quote_identifier
+from localcdap.tui.screens.tables.completion import quote_where_needed
 from localcdap.tui.studio import StudioNode
 
 _MOST_PARTITIONS: Final = 20
@@ -77,7 +77,7 @@ def _read_partitions(cdap: Cdap, detail: DatasetDetail) -> list[tuple[str, str]]
     if table not in detail.tables:
         return []
     query = (
-        f'SELECT * EXCLUDE ("$metadata", "$created") FROM {quote_identifier(table)} ORDER BY ALL'  # noqa: S608 - quoted
+        f'SELECT * EXCLUDE ("$metadata", "$created") FROM {quote_where_needed(table)} ORDER BY ALL'  # noqa: S608 - quoted
     )
     request = SqlRequest(query, detail.namespace, limit=_MOST_PARTITIONS)
     rows = cdap.sql.query(request).to_table().to_pylist()

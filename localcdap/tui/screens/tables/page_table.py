@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from localcdap.api.sql_names import quote_literal
 from localcdap.datasets.sql import SqlResult, SqlTable
 from localcdap.tui.records.arrangement import get_key
 from localcdap.tui.records.frequency import ValueCounts
 from localcdap.tui.records.table import RecordTable
-from localcdap.tui.screens.tables.completion import quote_identifier
+from localcdap.tui.screens.tables.completion import quote_where_needed
 from localcdap.tui.studio import StudioNode
 
 PAGE: Final = 1000
@@ -97,7 +98,7 @@ def build_count(table: SqlTable, name: str, where: str) -> str:
 
     :param where: the clause that selects the rows; empty for all rows.
     """
-    column = quote_identifier(name)
+    column = quote_where_needed(name)
     return (
         f"FROM {table.identifier}{where} SELECT {column} AS value, count(*) AS count, "
         "count(*) OVER () AS different, sum(count(*)) OVER () AS records "
@@ -111,13 +112,13 @@ def build_condition(table: SqlTable, name: str, value: str | None, *, is_kept: b
     :param value: the value as text; None for null.
     :returns: None when values of that type are not compared.
     """
-    column = quote_identifier(name)
+    column = quote_where_needed(name)
     if value is None:
         return f"{column} IS {'' if is_kept else 'NOT '}NULL"
     type = next(each.type for each in table.columns if each.name == name)
     if type.startswith(_NESTED) or type.endswith("]"):
         return None
-    literal = "'" + value.replace("'", "''") + "'"
+    literal = quote_literal(value)
     if type == "BLOB":
         literal = f"from_base64({literal})"
     elif type != "VARCHAR":

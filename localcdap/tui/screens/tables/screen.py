@@ -25,7 +25,7 @@ from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import ExperimentTarget, LineageTarget, NavigationTarget, TableTarget
 from localcdap.tui.screens.fields import choose_field
 from localcdap.tui.screens.tables.browser import TableBrowser
-from localcdap.tui.screens.tables.completion import quote_identifier
+from localcdap.tui.screens.tables.completion import quote_where_needed
 from localcdap.tui.screens.tables.console import SqlConsole
 from localcdap.tui.screens.tables.dataset_dialog import DatasetDialog
 from localcdap.tui.screens.tables.dataset_view import DatasetView
@@ -288,8 +288,8 @@ def _build_entry(table: SqlTable) -> ListEntry:
 def _format_name(table: SqlTable, namespace: str) -> str:
     """Return the name of a table in a query of a namespace."""
     if table.schema == namespace:
-        return quote_identifier(table.name)
-    return f"{quote_identifier(table.schema)}.{quote_identifier(table.name)}"
+        return quote_where_needed(table.name)
+    return f"{quote_where_needed(table.schema)}.{quote_where_needed(table.name)}"
 
 
 def _format_columns(table: SqlTable | None) -> Content:

@@ -158,7 +158,7 @@ class Aggregate(NamedTuple):
             type.type not in _DISTINCT_TYPES or type.logical_type is not None
         ):
             return f"Distinct counting is not supported for the field {self.field} of type {shown}."
-        if self.function in _NUMERIC and not _is_number(type):
+        if self.function in _NUMERIC and not is_number_or_decimal(type):
             return f"Field '{self.field}' is of unsupported non-numeric type '{shown}'."
         if self.function in _STRING and (type.type is not Type.STRING or type.logical_type):
             return f"Field '{self.field}' is of unsupported non-string type '{shown}'."
@@ -231,7 +231,8 @@ def _parse_condition(tail: str) -> str:
     return condition
 
 
-def _is_number(type: Schema) -> bool:
+def is_number_or_decimal(type: Schema) -> bool:
+    """Return whether a type without null is a number, which dates and times in Avro's form are not."""
     if type.logical_type is not None:
         return type.logical_type is LogicalType.DECIMAL
     return type.type.is_numeric

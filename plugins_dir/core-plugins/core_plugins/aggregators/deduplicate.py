@@ -8,7 +8,6 @@ from localcdap.api import (
     BatchAggregator,
     EdgeKind,
     LineageRecorder,
-    LogicalType,
     PluginConfig,
     Schema,
     SparkContext,
@@ -18,6 +17,7 @@ from localcdap.api import (
 )
 from localcdap.plugin_lib.spark.columns import get_column
 
+from .aggregates import is_number_or_decimal
 from .keys import check_comparable, num_partitions_field
 
 if TYPE_CHECKING:
@@ -129,19 +129,12 @@ def _check_choice(stage: StageConfigurer, schema: Schema, choice: DeduplicateRul
             f"Invalid filter {choice.function}({choice.field}): Field '{choice.field}' does not "
             "exist in input schema"
         ).with_config_property("filterOperation")
-    elif choice.function in ("MIN", "MAX") and not _is_number(chosen.schema):
+    elif choice.function in ("MIN", "MAX") and not is_number_or_decimal(chosen.schema.non_nullable):
         stage.failures.add(
             f"Field '{choice.field}' is of unsupported non-numeric type "
             f"'{chosen.schema.display_name}'.",
             "Choose a numeric field, or the function any.",
         ).with_config_property("filterOperation").with_input_field(choice.field)
-
-
-def _is_number(schema: Schema) -> bool:
-    inner = schema.non_nullable
-    if inner.logical_type is not None:
-        return inner.logical_type is LogicalType.DECIMAL
-    return inner.type.is_numeric
 
 
 def _build_choice(record: Column, choice: DeduplicateRule | None, order: Column) -> Column:

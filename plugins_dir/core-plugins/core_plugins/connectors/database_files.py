@@ -25,6 +25,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.errors import BadRequestError
+from localcdap.api.sql_names import quote_identifier
 from localcdap.plugin_lib.connectors.file_records import infer_schema
 from localcdap.plugin_lib.connectors.tables import (
     describe_table,
@@ -161,21 +162,17 @@ def _list_tables(database: sqlite3.Connection) -> dict[str, str]:
         ) from None
 
 
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _count(database: sqlite3.Connection, table: str) -> int | None:
     """Return the number of rows; None for a view that cannot be read."""
     try:
-        row = database.execute(f"SELECT count(*) FROM {_quote(table)}").fetchone()  # noqa: S608
+        row = database.execute(f"SELECT count(*) FROM {quote_identifier(table)}").fetchone()  # noqa: S608
     except sqlite3.Error:
         return None
     return int(row[0])
 
 
 def _read(database: sqlite3.Connection, table: str) -> Iterator[Record]:
-    query = f"SELECT 0, * FROM {_quote(table)}"  # noqa: S608 - it is quoted
+    query = f"SELECT 0, * FROM {quote_identifier(table)}"  # noqa: S608 - it is quoted
     return (record for _, record in _fetch(database, table, query, ()))
 
 
@@ -185,7 +182,7 @@ def _read_after(
     """Yield the records after a position, with theirs: the key of the row, or its number where a view or a
     table has none.
     """
-    name, limit = _quote(table), request.limit
+    name, limit = quote_identifier(table), request.limit
     key = _find_row_id(database, table)
     if key is None:
         after = int(request.after or 0)
@@ -202,12 +199,12 @@ def _find_row_id(database: sqlite3.Connection, table: str) -> str | None:
     """Return a name of the key that SQLite gives the rows of a table; None where they have none."""
     if _list_tables(database)[table] != "table":
         return None
-    columns = database.execute(f"SELECT * FROM {_quote(table)} LIMIT 0").description  # noqa: S608
+    columns = database.execute(f"SELECT * FROM {quote_identifier(table)} LIMIT 0").description  # noqa: S608
     hidden = {each[0].lower() for each in columns}
     for name in _ROW_IDS:
         if name not in hidden:
             try:
-                database.execute(f"SELECT {name} FROM {_quote(table)} LIMIT 0")  # noqa: S608
+                database.execute(f"SELECT {name} FROM {quote_identifier(table)} LIMIT 0")  # noqa: S608
             except sqlite3.Error:  # a table WITHOUT ROWID
                 return None
             return name

@@ -134,7 +134,7 @@ def _to_integer(cell: Any, bits: int) -> int:
     return number
 
 
-def _to_double(cell: Any) -> float:
+def _parse_double_cell(cell: Any) -> float:
     text = format_cell(cell)
     try:
         return float(text)
@@ -142,7 +142,7 @@ def _to_double(cell: Any) -> float:
         raise ValueError(f"'{text}' is not a number") from None
 
 
-def _to_boolean(cell: Any) -> bool:
+def _parse_boolean_cell(cell: Any) -> bool:
     text = format_cell(cell).strip().lower()
     if text not in ("true", "false"):
         raise ValueError(f"'{text}' is neither true nor false")
@@ -154,8 +154,8 @@ def _to_bytes(cell: Any) -> bytes:
 
 
 _CONVERSIONS: Final[dict[Schema, Callable[[Any], Any]]] = {
-    Schema.FLOAT: _to_double,
-    Schema.DOUBLE: _to_double,
-    Schema.BOOLEAN: _to_boolean,
+    Schema.FLOAT: _parse_double_cell,
+    Schema.DOUBLE: _parse_double_cell,
+    Schema.BOOLEAN: _parse_boolean_cell,
     Schema.BYTES: _to_bytes,
 }

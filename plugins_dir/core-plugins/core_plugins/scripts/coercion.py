@@ -12,6 +12,7 @@ import math
 from typing import Any, Final
 
 from localcdap.api import LogicalType, Schema, Type
+from localcdap.plugin_lib.json_texts import require_boolean
 
 from .record_coercion import INT_RANGE, LONG_RANGE, Coerce, make_record_coercer
 
@@ -175,16 +176,10 @@ def _make_integer_converter(limits: tuple[int, int], cuts: bool) -> Coerce:
     return convert
 
 
-def _to_double(value: Any) -> float:
+def _require_double(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(value)
     return float(value)
-
-
-def _to_boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(value)
-    return value
 
 
 def _to_string(value: Any) -> str:
@@ -266,9 +261,9 @@ def _make_decimal_converter(scale: int) -> Coerce:
 
 _PLAIN: Final[dict[Type, Coerce]] = {
     Type.NULL: _reject_null,
-    Type.BOOLEAN: _to_boolean,
-    Type.FLOAT: _to_double,
-    Type.DOUBLE: _to_double,
+    Type.BOOLEAN: require_boolean,
+    Type.FLOAT: _require_double,
+    Type.DOUBLE: _require_double,
     Type.STRING: _to_string,
     Type.BYTES: _to_bytes,
 }

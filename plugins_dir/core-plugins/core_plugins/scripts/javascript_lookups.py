@@ -15,7 +15,7 @@ from localcdap.api import Field, Lookup, Schema, StageError
 from localcdap.api.arrow import RecordCodec
 
 from .javascript_values import RecordEncoder
-from .lookups import describe_undeclared, format_value
+from .lookups import describe_undeclared, format_table_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -194,7 +194,9 @@ def _build_text_column(name: str, array: pa.Array) -> ScriptColumn:
     import pyarrow as pa
 
     if not pa.types.is_string(array.type):
-        array = pa.array([format_value(value) for value in array.to_pylist()], pa.large_string())
+        array = pa.array(
+            [format_table_value(value) for value in array.to_pylist()], pa.large_string()
+        )
     return ScriptColumn(name, "text", _build_text_parts(array) | _build_nulls(array))
 
 

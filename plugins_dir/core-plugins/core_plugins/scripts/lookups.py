@@ -119,7 +119,7 @@ class ScriptLookup:
         if row is None or not self._is_key_value:
             return row and dict(row)
         (value,) = row.values()
-        return format_value(value)
+        return format_table_value(value)
 
 
 class ScriptLookups:
@@ -138,7 +138,7 @@ class ScriptLookups:
         return self._lookups[name]
 
 
-def format_value(value: Any) -> str | None:
+def format_table_value(value: Any) -> str | None:
     """Format a value of a key-value table as text."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")

@@ -15,10 +15,11 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
+from localcdap.api.sql_names import quote_identifier, quote_literal
 
 from ..account import BigQueryConfig
 from .row_arguments import set_row_arguments
-from .tables import check_table, get_table_name, quote_identifier
+from .tables import check_table, get_table_name
 
 _CONDITIONS: Final = "argumentSelectionConditions"
 
@@ -62,7 +63,7 @@ class BigQueryArgumentSetter(Action):
         columns = ", ".join(quote_identifier(column) for column in config.columns)
         # DuckDB casts the text to the column's type.
         where = " AND ".join(
-            f"{quote_identifier(c)} = {_quote_literal(v)}"
+            f"{quote_identifier(c)} = {quote_literal(v)}"
             for c, v in _parse_conditions(config.conditions)
         )
         found = context.run_sql([f"SELECT {columns} FROM {quote_identifier(name)} WHERE {where}"])  # noqa: S608
@@ -87,7 +88,3 @@ def _parse_conditions(text: str) -> Iterator[tuple[str, str]]:
         if not equals or not column.strip():
             raise ValueError(f"'{pair.strip()}' is not a condition.")
         yield column.strip(), value.strip()
-
-
-def _quote_literal(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

@@ -13,7 +13,7 @@ from localcdap.api import ActionContext
 def set_row_arguments(context: ActionContext, row: dict[str, Any]) -> None:
     """Set an argument for each column; skip nulls and nested values with a warning."""
     for name, value in row.items():
-        text = format_value(value)
+        text = format_argument_value(value)
         if text is None:
             kind = "null" if value is None else "nested"
             context.logger.warning("Column '%s' is %s and was not set as an argument.", name, kind)
@@ -21,7 +21,7 @@ def set_row_arguments(context: ActionContext, row: dict[str, Any]) -> None:
             context.set_argument(name, text)
 
 
-def format_value(value: Any) -> str | None:
+def format_argument_value(value: Any) -> str | None:
     """Format a value as BigQuery's clients do: timestamps are seconds since 1970.
 
     :returns: None for null and nested values.

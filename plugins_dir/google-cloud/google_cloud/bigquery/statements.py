@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from localcdap.api.sql_names import quote_identifier, quote_literal
 from localcdap.api.tables import CreatedTable, Partitioning
 
 from .created import (
@@ -26,7 +27,7 @@ from .sql import (
     parse_statements,
     reject_ingestion_times,
 )
-from .tables import get_table_name, quote_identifier
+from .tables import get_table_name
 
 _DUCKDB: Final = "duckdb"
 
@@ -66,13 +67,11 @@ def translate_statements(text: str) -> list[TranslatedStatement]:
 def build_store_statements(query: TranslatedStatement, dataset: str, table: str) -> list[str]:
     """Return the statements that store a query's rows in a table, which must not exist or must be empty."""
     name = get_table_name(dataset, table)
-    held, message = (
-        quote_identifier(name),
-        f"'{name}' already exists and has rows".replace("'", "''"),
-    )
+    held = quote_identifier(name)
+    message = quote_literal(f"Table '{name}' already exists and has rows")
     return [
         f"CREATE TABLE IF NOT EXISTS {held} AS FROM ({query.sql}) LIMIT 0",
-        f"SELECT CASE WHEN count(*) > 0 THEN error('Table {message}') END FROM {held}",  # noqa: S608
+        f"SELECT CASE WHEN count(*) > 0 THEN error({message}) END FROM {held}",  # noqa: S608
         f"CREATE OR REPLACE TABLE {held} AS {query.sql}",
         f"FROM {held}",
     ]

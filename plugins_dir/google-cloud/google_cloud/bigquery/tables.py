@@ -21,11 +21,6 @@ def get_table_name(dataset: str, table: str) -> str:
     return f"{dataset.strip()}.{table.strip()}"
 
 
-def quote_identifier(name: str) -> str:
-    """Quote a name as an identifier of DuckDB."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def check_table(
     stage: StageConfigurer, config: PluginConfig, dataset: str | None, table: str | None
 ) -> None:

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
+from localcdap.java.numbers import is_number
+
 _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "EqualTo": operator.eq,
     "NumericEqualTo": operator.eq,
@@ -28,10 +30,9 @@ class Filter(msgspec.Struct, frozen=True):
     def accepts(self, document: Mapping[str, Any]) -> bool:
         """Return whether a document, as decoded JSON, meets the condition."""
         held = document.get(self.field)
-        is_number = isinstance(held, int | float) and not isinstance(held, bool)
         if isinstance(self.value, str):
             return held == self.value
-        return is_number and _OPERATORS[self.operator](held, self.value)
+        return is_number(held) and _OPERATORS[self.operator](held, self.value)
 
 
 def parse_filters(text: str) -> list[Filter]:

@@ -15,6 +15,7 @@ import msgspec
 
 from localcdap.api import LogicalType, Schema, Type
 from localcdap.api.arrow import matches
+from localcdap.plugin_lib.json_texts import require_boolean
 
 from ..text_values import INT_RANGE, LONG_RANGE
 
@@ -138,16 +139,10 @@ def _make_integer_converter(limits: tuple[int, int]) -> Convert:
     return convert
 
 
-def _to_double(value: Any) -> float:
+def _convert_to_double(value: Any) -> float:
     if isinstance(value, bool):
         raise TypeError(value)
     return float(value)
-
-
-def _to_boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(value)
-    return value
 
 
 def _to_string(value: Any) -> str:
@@ -193,11 +188,11 @@ def _to_decimal(value: Any) -> decimal.Decimal:
 
 _SIMPLE: Final[dict[Type, Convert]] = {
     Type.NULL: lambda _: None,
-    Type.BOOLEAN: _to_boolean,
+    Type.BOOLEAN: require_boolean,
     Type.INT: _make_integer_converter(INT_RANGE),
     Type.LONG: _make_integer_converter(LONG_RANGE),
-    Type.FLOAT: _to_double,
-    Type.DOUBLE: _to_double,
+    Type.FLOAT: _convert_to_double,
+    Type.DOUBLE: _convert_to_double,
     Type.BYTES: _to_bytes,
     Type.STRING: _to_string,
     Type.ENUM: _to_string,

@@ -14,6 +14,7 @@ import pytest
 
 from localcdap.api import Schema, StageError
 from localcdap.api.errors import BadRequestError
+from localcdap.files.writers import OutputFile
 from localcdap.plugin_lib.files.workbooks import read_sheet_cells
 from localcdap.plugin_lib.wrangler.files import jobs
 from localcdap.plugin_lib.wrangler.files.formats import FileInput
@@ -24,7 +25,6 @@ from localcdap.plugin_lib.wrangler.files.jobs import (
     end_job,
     start_job,
 )
-from localcdap.plugin_lib.wrangler.files.writers import OutputFile
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+
 import pytest
 import tomlkit
 from hypothesis import given
@@ -76,6 +79,70 @@ async def test_a_setting_is_changed_and_goes_back_to_its_default(open_studio, ho
 
         await driver.press("x")
         assert load_settings(home.settings_file).preview_records == 100
+
+
+@pytest.fixture
+def settings_file(home):
+    """The settings file, which the test makes; the instance is that of all tests of the module."""
+    home.settings_file.unlink(missing_ok=True)
+    yield home.settings_file
+    home.settings_file.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def umask_022():
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+async def change_preview_records(driver, value):
+    await driver.press("comma", "slash")
+    await driver.type("preview.records")
+    await driver.press("enter", "enter")
+    driver.app.screen.query_one("#dialog-input").value = value
+    await driver.press("enter")
+
+
+async def test_a_private_file_with_comments_stays_as_it_is(open_studio, settings_file, umask_022):
+    text = "# mine\r\n[preview]\r\nrecords = 3  # few\r\n\r\n[openlineage]\r\napi_key = 'a' # secret\r\n"
+    settings_file.write_bytes(text.encode())
+    settings_file.chmod(0o600)
+    async with open_studio() as driver:
+        await change_preview_records(driver, "7")
+
+    assert settings_file.read_bytes().decode() == text.replace("3", "7")
+    assert stat.S_IMODE(settings_file.stat().st_mode) == 0o600
+
+
+async def test_a_link_to_the_file_stays(open_studio, settings_file, tmp_path):
+    real = tmp_path / "dotfiles.toml"
+    real.write_text("# mine\n")
+    settings_file.symlink_to(real)
+    async with open_studio() as driver:
+        await change_preview_records(driver, "7")
+
+    assert settings_file.readlink() == real
+    assert real.read_text() == "# mine\n\n[preview]\nrecords = 7\n"
+
+
+async def test_a_read_only_file_is_not_changed_and_the_screen_says_so(open_studio, settings_file):
+    settings_file.write_text("preview.records = 3\n")
+    settings_file.chmod(0o444)
+    async with open_studio() as driver:
+        await change_preview_records(driver, "7")
+        notice = driver.app.notices.newest_first[0]
+
+        assert notice.title == "The settings file cannot be written."
+        assert f"{settings_file} is read-only." in str(notice)
+        await driver.press("n")
+        await driver.type("gs://sales")
+        await driver.press("enter")
+        await driver.type("data/sales")
+        await driver.press("enter")
+        assert f"{settings_file} is read-only." in str(driver.app.notices.newest_first[0])
+    assert settings_file.read_text() == "preview.records = 3\n"
+    assert stat.S_IMODE(settings_file.stat().st_mode) == 0o444
 
 
 async def test_yes_and_no_change_with_one_key(open_studio, home):

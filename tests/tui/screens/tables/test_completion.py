@@ -10,7 +10,7 @@ from localcdap.tui.screens.tables.completion import (
     find_completions,
     find_statement,
     parse_typed_word,
-    quote_identifier,
+    quote_where_needed,
 )
 
 
@@ -99,4 +99,4 @@ def test_an_empty_word_has_no_completions():
     [("plain", "plain"), ("Upper", '"Upper"'), ("default", '"default"'), ('a"b', '"a""b"')],
 )
 def test_names_are_quoted_where_they_must_be(name: str, written: str):
-    assert quote_identifier(name) == written
+    assert quote_where_needed(name) == written

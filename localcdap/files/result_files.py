@@ -94,8 +94,12 @@ def _format_csv_field(value: Any) -> str:
 
 def to_json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return a JSON array of objects, one object on each line."""
-    objects = (
-        json.dumps(dict(zip(names, map(encode_json_record, row), strict=True)), ensure_ascii=False)
-        for row in rows
+    return format_json_records(
+        dict(zip(names, map(encode_json_record, row), strict=True)) for row in rows
     )
-    return "[\n" + ",\n".join(objects) + "\n]"
+
+
+def format_json_records(records: Iterable[Any]) -> str:
+    """Return a JSON array, one of the decoded JSON values on each line."""
+    listed = ",\n  ".join(json.dumps(record, ensure_ascii=False) for record in records)
+    return f"[\n  {listed}\n]\n" if listed else "[]\n"

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from localcdap.api.errors import BadRequestError
-from localcdap.datasets.result_files import SUFFIXES, write_result
+from localcdap.files.result_files import SUFFIXES, format_json_records, write_result
 
 RESULT = pa.table({"a": [1, None]})
 
@@ -31,3 +31,15 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path: Path):
     assert file.read_text() == "old"
     with pytest.raises(BadRequestError, match="does not end with .csv, .json, .parquet"):
         write_result(RESULT, tmp_path / "a.xml")
+
+
+@pytest.mark.parametrize(
+    ("records", "text"),
+    [
+        ([], "[]\n"),
+        ([{"a": 1}], '[\n  {"a": 1}\n]\n'),
+        ([{"a": "é"}, None], '[\n  {"a": "é"},\n  null\n]\n'),
+    ],
+)
+def test_records_are_a_json_array_with_a_line_for_each(records, text):
+    assert format_json_records(records) == text

@@ -1,4 +1,8 @@
-"""Writers of files of rows: each takes records of one schema, and leaves a whole file or none."""
+"""Writers of files of rows: each takes records of one schema, and leaves a whole file or none.
+
+Delimited text of this module is that of sinks: a null and an empty text are the same. That of
+:mod:`localcdap.files.result_files` tells them apart.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,8 @@ import base64
 import contextlib
 import csv
 import datetime
-import os
-import secrets
-from collections.abc import Callable, Sequence
+import io
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Self
 
@@ -17,6 +20,7 @@ import msgspec
 from localcdap.api import LogicalType, Schema, StageError, Type
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.record_json import encode_json_record
+from localcdap.files.atomic import FileReplacement
 from localcdap.java.strings import to_java_string
 
 if TYPE_CHECKING:
@@ -42,19 +46,19 @@ class _Writer:
 class OutputFile:
     """A file that appears under its name when it is complete.
 
-    :param path: where it will be; a file that is there is replaced.
-    :param format: one of :data:`.formats.OUTPUT_FORMATS`.
+    :param path: where it will be; a file that is there is replaced, see :class:`.atomic.FileReplacement`.
+        It is not synchronized, since its rows can be computed again.
+    :param format: ``csv``, ``tsv``, ``json``, ``parquet`` or ``excel``.
     :raises StageError: when it cannot be written.
     """
 
     def __init__(self, path: str, format: str, schema: Schema, delimiter: str = ",") -> None:
-        final = Path(path)
-        self._final = final.resolve() if final.is_symlink() else final
-        self._partial = self._final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
+        self._path = path
         try:
-            stream = self._partial.open("xb")
+            self._replacement = FileReplacement(Path(path), is_synced=False)
+            stream = self._replacement.new_file.open("wb")
         except OSError as error:
-            raise StageError(f"'{path}' cannot be written: {error.strerror or error}.") from None
+            raise self._make_error(error) from None
         self._stream: IO[bytes] = stream
         self._writer: _Writer | None = None
         try:
@@ -69,9 +73,7 @@ class OutputFile:
         try:
             self._writer.write(records)
         except OSError as error:
-            raise StageError(
-                f"'{self._final}' cannot be written: {error.strerror or error}."
-            ) from None
+            raise self._make_error(error) from None
 
     def finish(self) -> None:
         """Complete the file, and give it its name."""
@@ -79,19 +81,17 @@ class OutputFile:
         try:
             self._writer.close()
             self._stream.close()
-            os.replace(self._partial, self._final)  # noqa: PTH105
+            self._replacement.finish()
         except OSError as error:
             self.discard()
-            raise StageError(
-                f"'{self._final}' cannot be written: {error.strerror or error}."
-            ) from None
+            raise self._make_error(error) from None
 
     def discard(self) -> None:
         """Remove what is written."""
         if self._writer is not None:
             self._writer.discard()
         self._stream.close()
-        self._partial.unlink(missing_ok=True)
+        self._replacement.discard()
 
     def __enter__(self) -> Self:
         return self
@@ -99,6 +99,9 @@ class OutputFile:
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:
             self.discard()
+
+    def _make_error(self, error: OSError) -> StageError:
+        return StageError(f"'{self._path}' cannot be written: {error.strerror or error}.")
 
 
 def _make_writer(stream: IO[bytes], format: str, schema: Schema, delimiter: str) -> _Writer:
@@ -121,23 +124,48 @@ class _DelimitedWriter(_Writer):
     def __init__(self, stream: IO[bytes], schema: Schema, delimiter: str) -> None:
         self._stream = stream
         self._formats = [(field.name, make_text_format(field.schema)) for field in schema]
-        self._csv = csv.writer(_Utf8Lines(stream), delimiter=delimiter, lineterminator="\n")
-        self._csv.writerow(schema.field_names)
+        self._lines = DelimitedLines(self._write_text, delimiter)
+        self._lines.append([schema.field_names])
 
     def write(self, records: Records) -> None:
         formats = self._formats
-        self._csv.writerows(
-            ["" if row[name] is None else format(row[name]) for name, format in formats]
+        self._lines.append(
+            [None if row[name] is None else format(row[name]) for name, format in formats]
             for row in records
         )
 
+    def _write_text(self, line: str) -> None:
+        self._stream.write(line.encode("utf-8", "replace"))
 
-class _Utf8Lines:
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
 
-    def write(self, text: str) -> int:
-        return self._stream.write(text.encode("utf-8", "replace"))
+class DelimitedLines:
+    r"""Writes rows as lines of delimited text (RFC 4180) that end with a line feed.
+
+    A null is an empty value, as an empty text is. Values with the delimiter, a quote, a carriage return or a
+    line feed are quoted, and so is a single empty value, whose line readers would skip.
+
+    :param write: is called with each line.
+    """
+
+    def __init__(self, write: Callable[[str], object], delimiter: str = ",") -> None:
+        self._write = write
+        # The characters of the line terminator are quoted, in Python 3.11 and 3.12 only these.
+        self._csv = csv.writer(self, delimiter=delimiter, lineterminator="\r\n")
+
+    def append(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Write a line for each row."""
+        self._csv.writerows(rows)
+
+    def write(self, line: str) -> None:
+        """Take a line from ``csv``."""
+        self._write(line[:-2] + "\n")
+
+
+def format_delimited(rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as comma-separated lines, see :class:`DelimitedLines`."""
+    text = io.StringIO()
+    DelimitedLines(text.write).append(rows)
+    return text.getvalue()
 
 
 class _JsonWriter(_Writer):
