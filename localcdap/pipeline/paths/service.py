@@ -14,14 +14,14 @@ import msgspec
 from localcdap.api.errors import BadRequestError
 from localcdap.api.locations import Locations
 from localcdap.api.security import Permission
-from localcdap.pipeline.environment import EnvironmentFactory
-from localcdap.pipeline.macros.parser import has_macro
-from localcdap.pipeline.paths.entries import PathEntry, find_first_file, list_folder
-from localcdap.pipeline.paths.format_guess import (
+from localcdap.files.detection import (
     FormatGuess,
     decode_head,
     guess_format,
 )
+from localcdap.pipeline.environment import EnvironmentFactory
+from localcdap.pipeline.macros.parser import has_macro
+from localcdap.pipeline.paths.entries import PathEntry, find_first_file, list_folder
 from localcdap.security.access import of_namespace, requires
 
 HEAD_BYTES: Final = 64 * 1024

@@ -14,7 +14,7 @@ from localcdap.api.arrow import RecordCodec, from_arrow_schema
 from localcdap.api.errors import BadRequestError, SchemaError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
-from localcdap.pipeline.recordings.guessed_schema import guess_schema_of_rows
+from localcdap.files.types import guess_schema_of_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

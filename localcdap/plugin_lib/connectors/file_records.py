@@ -11,13 +11,13 @@ from localcdap.api import Record, RecordStream, Schema, StageError, Unreadable
 from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError, SchemaError
 from localcdap.api.record_json import decode_json_records, decode_text_record
+from localcdap.files.rows import Item, RowReader, UnreadableRow
 from localcdap.plugin_lib.files.schema_detection import detect_column_type
 from localcdap.plugin_lib.wrangler.files.formats import (
     FileFormat,
     FileInput,
     detect_format,
 )
-from localcdap.plugin_lib.wrangler.files.readers import Item, RowReader, UnreadableRow
 from localcdap.plugin_lib.wrangler.recipe.samples import SchemaInference
 
 DETECT: Final = "detect"

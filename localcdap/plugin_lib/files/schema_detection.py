@@ -11,17 +11,17 @@ from typing import Any, Final
 
 from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
 from localcdap.api.errors import LocalcdapError
+from localcdap.files.schemas import (
+    read_avro_schema,
+    read_orc_schema,
+    read_parquet_schema,
+)
 from localcdap.java.charsets import find_encoding
 from localcdap.plugin_lib.files.delimiters import DELIMITED
 from localcdap.plugin_lib.files.formats import detect_format_schema
 from localcdap.plugin_lib.files.inputs import FilesNotFoundError, find_input_files, is_remote
 from localcdap.plugin_lib.files.readers.line_format import open_input
 from localcdap.plugin_lib.files.readers.sheets import detect_sheet_schema, make_safe_names
-from localcdap.plugin_lib.files.schemas import (
-    read_avro_schema,
-    read_orc_schema,
-    read_parquet_schema,
-)
 from localcdap.plugin_lib.files.source_checks import find_format
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 

@@ -15,6 +15,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.methods import MethodContext
 from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.stage import SampleContext
+from localcdap.files.rows import RowReader
 from localcdap.plugin_lib.wrangler.files.formats import (
     FileInput,
     detect_format,
@@ -27,7 +28,6 @@ from localcdap.plugin_lib.wrangler.files.jobs import (
     end_job,
     start_job,
 )
-from localcdap.plugin_lib.wrangler.files.readers import RowReader
 from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, load_recipe
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import Schema, SourceContext, StageError, Type
 from localcdap.api.arrow import RecordCodec
+from localcdap.files.workbooks import format_cell, read_sheet_cells
 from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.lines import PathField
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
-from localcdap.plugin_lib.files.workbooks import format_cell, read_sheet_cells
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,10 +13,10 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError
+from localcdap.files.titles import NUMBER, count_title_rows
 from localcdap.java.charsets import find_encoding
 from localcdap.plugin_lib.files.readers.line_format import open_input
 from localcdap.plugin_lib.files.readers.lines import COMPRESSED
-from localcdap.plugin_lib.wrangler.files.titles import NUMBER, count_title_rows
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
 from localcdap.text import plural
 

@@ -18,6 +18,7 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import Expectation
+from localcdap.files.rows import Item, RowReader, UnreadableRow
 from localcdap.plugin_lib.wrangler.files.formats import (
     FileInput,
     describe_format,
@@ -27,7 +28,6 @@ from localcdap.plugin_lib.wrangler.files.formats import (
 )
 from localcdap.plugin_lib.wrangler.files.output_rules import OutputRules
 from localcdap.plugin_lib.wrangler.files.problems import ErrorFile, RowProblem
-from localcdap.plugin_lib.wrangler.files.readers import Item, RowReader, UnreadableRow
 from localcdap.plugin_lib.wrangler.files.spark_rows import (
     MadeRows,
     RowFinder,

@@ -20,10 +20,10 @@ from pyarrow import orc
 
 from localcdap.api import StageError
 from localcdap.api.errors import BadRequestError
+from localcdap.files import rows as readers
+from localcdap.files.rows import RowReader, UnreadableRow
 from localcdap.plugin_lib.files.readers.sheets import make_safe_names
-from localcdap.plugin_lib.wrangler.files import readers
 from localcdap.plugin_lib.wrangler.files.formats import FileInput, describe_format, detect_format
-from localcdap.plugin_lib.wrangler.files.readers import RowReader, UnreadableRow
 
 
 def read(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.config import PluginProperty
-from localcdap.pipeline.paths.format_guess import decode_head, guess_format
+from localcdap.files.detection import decode_head, guess_format
 from localcdap.pipeline.paths.guessed_properties import build_properties
 
 

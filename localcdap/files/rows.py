@@ -18,19 +18,20 @@ import msgspec
 
 from localcdap.api import Schema, StageError
 from localcdap.api.arrow import RecordCodec
-from localcdap.java import commons_csv
-from localcdap.plugin_lib.files.formulas import count_formulas_without_result
-from localcdap.plugin_lib.files.readers.avro import AvroFile, read_avro
-from localcdap.plugin_lib.files.readers.line_format import open_input
-from localcdap.plugin_lib.files.readers.lines import COMPRESSED
-from localcdap.plugin_lib.files.readers.sheets import get_column_letters, make_safe_names
-from localcdap.plugin_lib.files.schemas import (
+from localcdap.files.documents import decode_document, decode_documents
+from localcdap.files.formulas import count_formulas_without_result
+from localcdap.files.schemas import (
     read_avro_schema,
     read_orc_schema,
     read_parquet_schema,
 )
-from localcdap.plugin_lib.files.workbooks import format_cell, read_sheet
-from localcdap.plugin_lib.wrangler.files.documents import decode_document, decode_documents
+from localcdap.files.titles import count_title_rows
+from localcdap.files.workbooks import format_cell, read_sheet
+from localcdap.java import commons_csv
+from localcdap.plugin_lib.files.readers.avro import AvroFile, read_avro
+from localcdap.plugin_lib.files.readers.line_format import open_input
+from localcdap.plugin_lib.files.readers.lines import COMPRESSED
+from localcdap.plugin_lib.files.readers.sheets import get_column_letters, make_safe_names
 from localcdap.plugin_lib.wrangler.files.formats import (
     BLOB,
     BODY,
@@ -39,7 +40,6 @@ from localcdap.plugin_lib.wrangler.files.formats import (
     FileFormat,
     FileInput,
 )
-from localcdap.plugin_lib.wrangler.files.titles import count_title_rows
 from localcdap.text import plural
 
 if TYPE_CHECKING:
