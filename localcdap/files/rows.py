@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-import bisect
-import codecs
-import contextlib
 import csv
 import datetime
 import io
-import itertools
 import os
-import re
 from collections.abc import Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from localcdap.api import Schema, StageError
 from localcdap.api.arrow import RecordCodec
-from localcdap.files.documents import decode_document, decode_documents
+from localcdap.api.errors import BadRequestError
+from localcdap.files import limits
+from localcdap.files.arrow_files import ArrowFiles
+from localcdap.files.avro_files import read_avro_batches
+from localcdap.files.column_names import get_column_letters, make_safe_names
+from localcdap.files.compression import COMPRESSED, open_input
+from localcdap.files.delimited import DelimitedRecords, UnreadableRow
+from localcdap.files.encodings import FallbackDecoder, open_text
+from localcdap.files.formats import BLOB, BODY, DOCUMENT, TEXT, FileFormat, FileInput
 from localcdap.files.formulas import count_formulas_without_result
-from localcdap.files.schemas import (
-    read_avro_schema,
-    read_orc_schema,
-    read_parquet_schema,
-)
+from localcdap.files.json_records import limit_lines, read_json_records
+from localcdap.files.schemas import read_schema
 from localcdap.files.titles import count_title_rows
 from localcdap.files.workbooks import format_cell, read_sheet
-from localcdap.java import commons_csv
-from localcdap.plugin_lib.files.readers.avro import AvroFile, read_avro
-from localcdap.plugin_lib.files.readers.line_format import open_input
-from localcdap.plugin_lib.files.readers.lines import COMPRESSED
-from localcdap.plugin_lib.files.readers.sheets import get_column_letters, make_safe_names
-from localcdap.plugin_lib.wrangler.files.formats import (
-    BLOB,
-    BODY,
-    DOCUMENT,
-    TEXT,
-    FileFormat,
-    FileInput,
-)
 from localcdap.text import plural
 
 if TYPE_CHECKING:
@@ -47,23 +34,8 @@ if TYPE_CHECKING:
 
 _BATCH: Final = 4096
 """Rows of a Parquet file that are decoded at once."""
-_LARGEST_VALUE: Final = 64 * 2**20
-"""Characters of a line, or of a value of delimited text: a process has 1 GB by default, and a directive may
-make several copies."""
-_LARGEST_DOCUMENT: Final = 256 * 2**20
-"""Bytes of a file that is read in one piece."""
 _LOOKED_AT: Final = 100
 """Rows at the beginning of a sheet that may stand above the table."""
-_SHOWN: Final = 200
-"""Characters of a line that a message shows."""
-
-
-class UnreadableRow(msgspec.Struct, frozen=True):
-    """A row of a file that is not as its format says."""
-
-    message: str
-    text: str = ""
-
 
 Item = dict[str, Any] | UnreadableRow
 
@@ -78,8 +50,8 @@ class RowReader:
         self.format = format
         """How the file is read; of a workbook, with the rows above the table as soon as it is open."""
         self._given = given
-        self._stream: IO[bytes] | None = None
-        self._decoder: _FallbackDecoder | None = None
+        self._stream: io.TextIOWrapper | None = None
+        self._decoder: FallbackDecoder | None = None
         self._share: float | None = 0.0
         self._size = os.stat(given.path).st_size  # noqa: PTH116
         self.schema: Schema | None = None
@@ -98,8 +70,10 @@ class RowReader:
             return self._share
         if self._given.path.lower().endswith(COMPRESSED) or not self._size:
             return None
-        raw = getattr(self._stream, "raw", self._stream)
-        return min(1.0, raw.tell() / self._size) if not raw.closed else 1.0
+        if self._stream.closed:
+            return 1.0
+        raw = getattr(self._stream.buffer, "raw", self._stream.buffer)
+        return min(1.0, raw.tell() / self._size)
 
     @property
     def replaced(self) -> int:
@@ -129,29 +103,30 @@ class RowReader:
     # -- text -------------------------------------------------------------------------------
 
     def _open_text(self) -> io.TextIOWrapper:
-        self._stream = open_input(self._given.path)
-        encoding = self.format.encoding
-        self._decoder = _FallbackDecoder()
-        is_default = self._given.encoding is None and encoding == "utf-8-sig"
-        errors = self._decoder.register() if is_default else "replace"
-        text = io.TextIOWrapper(self._stream, encoding=encoding, errors=errors, newline="")
+        encoding, errors = self.format.encoding, "replace"
+        self._decoder = FallbackDecoder()
+        if self._given.encoding is None and not encoding.startswith("utf-16"):
+            # What is not UTF-8 in a file may be a part of it that another program wrote.
+            encoding, errors = "utf-8", self._decoder.register()
+        text = open_text(self._given.path, encoding, errors)
+        self._stream = text
         for _ in range(self.format.skip_lines):
             text.readline()
         return text
 
     def _read_lines(self) -> Iterator[Item]:
         first = self.format.skip_lines + 1
-        for number, line in enumerate(_limit_lines(self._open_text()), first):
+        for number, line in enumerate(limit_lines(self._open_text()), first):
             if isinstance(line, UnreadableRow):
                 yield msgspec.structs.replace(line, message=f"Line {number}: {line.message}")
             else:
                 yield {BODY: line.rstrip("\r\n")}
 
     def _read_whole(self, format: str) -> Iterator[Item]:
-        if self._size > _LARGEST_DOCUMENT:
+        if self._size > limits.LARGEST_DOCUMENT:
             raise StageError(
                 f"'{self._given.path}' has {self._size / 2**20:,.0f} MB; a file that is read in one piece "
-                f"may have {_LARGEST_DOCUMENT // 2**20}.",
+                f"may have {limits.LARGEST_DOCUMENT // 2**20}.",
                 "Split it, or read its lines.",
             )
         if format == DOCUMENT:
@@ -162,9 +137,9 @@ class RowReader:
         self._share = 1.0
 
     def _open_delimited(self) -> Iterator[Item]:
-        csv.field_size_limit(_LARGEST_VALUE)
+        csv.field_size_limit(limits.LARGEST_VALUE)
         format = self.format
-        records = _DelimitedRecords(self._open_text(), format.delimiter, format.skip_lines)
+        records = DelimitedRecords(self._open_text(), format.delimiter, format.skip_lines)
         first = next(records, None)
         if first is None:
             return iter(())
@@ -177,7 +152,7 @@ class RowReader:
         return self._read_delimited(names, None if self.format.header else first, records)
 
     def _read_delimited(
-        self, names: list[str], first: list[str] | None, records: _DelimitedRecords
+        self, names: list[str], first: list[str] | None, records: DelimitedRecords
     ) -> Iterator[Item]:
         count = len(names)
         nulls: list[None] = [None] * count
@@ -203,52 +178,19 @@ class RowReader:
     # -- JSON -------------------------------------------------------------------------------
 
     def _read_json(self) -> Iterator[Item]:
-        lines = _limit_lines(self._open_text())
-        first = next(
-            (line for line in lines if isinstance(line, UnreadableRow) or line.strip()), ""
-        )
-        is_lines = isinstance(first, UnreadableRow) or isinstance(_parse_json(first), dict)
-        if not first:
-            return
-        if not is_lines:
-            yield from self._read_json_document()
-            return
-        number = 1
-        yield _to_row(first, number)
-        for number, line in enumerate(lines, 2):
-            if isinstance(line, UnreadableRow) or line.strip():
-                yield _to_row(line, number)
-
-    def _read_json_document(self) -> Iterator[Item]:
-        """Yield the objects of a file that is one array, or one object."""
-        self.close()
-        whole = next(self._read_whole(DOCUMENT))
-        assert isinstance(whole, dict)
         try:
-            documents = decode_documents(whole[BODY])
-        except (msgspec.DecodeError, RecursionError) as error:
+            yield from read_json_records(self._open_text())
+        except ValueError as error:
             raise StageError(
-                f"'{self._given.path}' holds neither lines of JSON objects nor JSON documents: {error}.",
-                "Correct the file, or choose another format.",
+                f"'{self._given.path}': {error}.", "Correct the file, or choose another format."
             ) from None
-        for number, each in enumerate(documents, 1):
-            if isinstance(each, dict):
-                yield each
-            else:
-                shown = str(each)[:_SHOWN]
-                yield UnreadableRow(f"Element {number} is not a JSON object.", shown)
 
     # -- files with types -------------------------------------------------------------------
 
     def _open_typed(self, format: str) -> Iterator[Item]:
         path = self._given.path
-        readers = {
-            "parquet": read_parquet_schema,
-            "orc": read_orc_schema,
-            "avro": read_avro_schema,
-        }
         try:
-            self.schema = readers[format](path)
+            self.schema = read_schema(path, format)
         except (OSError, ValueError, EOFError, StageError) as error:
             raise StageError(
                 f"'{path}' cannot be read as {format}: {error}.", "Choose another format."
@@ -256,26 +198,23 @@ class RowReader:
         codec = RecordCodec(self.schema)
         if format == "avro":
             self._share = None
-            return _decode(codec, read_avro(AvroFile(path, ""), str(self.schema), None))
+            return _decode(codec, read_avro_batches(path, self.schema, {}))
         return _decode(codec, self._read_batches(format, codec))
 
     def _read_batches(self, format: str, codec: RecordCodec) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-        from pyarrow import orc
-
-        done = 0
-        if format == "parquet":
-            file = pq.ParquetFile(self._given.path)
-            total, batches = file.metadata.num_rows, file.iter_batches(_BATCH)
-        else:
-            stripes = orc.ORCFile(self._given.path)
-            total = stripes.nrows
-            batches = (stripes.read_stripe(index) for index in range(stripes.nstripes))
-        for batch in batches:
-            done += batch.num_rows
-            self._share = done / max(total, 1)
-            yield from pa.Table.from_batches([batch]).cast(codec.arrow).to_batches(_BATCH)
+        path, done = self._given.path, 0
+        try:
+            files = ArrowFiles([path], format)
+            total = files.count_rows()
+            for batch in files.read_batches(codec, _BATCH):
+                done += batch.num_rows
+                self._share = done / max(total, 1)
+                yield batch
+        except (OSError, ValueError) as error:
+            raise StageError(f"'{path}' cannot be read as {format}: {error}.") from None
+        except BadRequestError as error:
+            raise StageError(f"'{path}': {error.message}", error.corrective_action) from None
+        self._share = 1.0
 
     def _open_sheet(self) -> Iterator[Item]:
         name, cells, merged, number = read_sheet(self._given.path, self._given.sheet)
@@ -314,149 +253,6 @@ class RowReader:
                 name: _convert_cell(cell, has_time=name in timed)
                 for name, cell in zip(names, row, strict=False)
             }
-
-
-class _DelimitedRecords:
-    """The records of delimited text, with the lines of the last one.
-
-    :param skipped: the lines before the text.
-    """
-
-    def __init__(self, text: io.TextIOWrapper, delimiter: str, skipped: int) -> None:
-        self._skipped = skipped
-        self._delimiter = delimiter
-        self._lines: list[str] = []
-        self._text = text
-        self._reader = csv.reader(self._keep_lines(), delimiter=delimiter, strict=True)
-        self._format = commons_csv.DEFAULT._replace(delimiter=delimiter)
-
-    @property
-    def line(self) -> int:
-        """The number of the last line of the record, from 1."""
-        return self._skipped + self._reader.line_num
-
-    @property
-    def text(self) -> str:
-        """The beginning of the record."""
-        return "".join(self._lines)[:_SHOWN].rstrip("\r\n")
-
-    def __iter__(self) -> Iterator[list[str] | UnreadableRow]:
-        return self
-
-    def __next__(self) -> list[str] | UnreadableRow:
-        self._lines.clear()
-        try:
-            return next(self._reader)
-        except csv.Error as error:
-            return self._read_again(str(error))
-
-    def _keep_lines(self) -> Iterator[str]:
-        keep = self._lines.append
-        for line in self._text:
-            keep(line)
-            yield line
-
-    def _read_again(self, reason: str) -> list[str] | UnreadableRow:
-        """Return a record that Python's reader refuses, such as one with blanks after a quote, or why."""
-        first = self.line - len(self._lines) + 1
-        if reason == "unexpected end of data":
-            return UnreadableRow(self._describe_open_quote(first), self.text)
-        if "field limit" in reason:
-            line, value = self._find_open_quote()
-            reason = f"has more than {_LARGEST_VALUE:,} characters; is a quote not closed?"
-            return UnreadableRow(f"Line {first + line}: value {value} {reason}", self.text)
-        for text in self._list_readings():
-            with contextlib.suppress(commons_csv.CsvError):
-                found = self._format.parse_texts(text)
-                if len(found) == 1:
-                    return found[0]
-        if "expected after" in reason:
-            reason = f"text follows the closing quote of value {self._find_open_quote()[1]}"
-        if self.line > first:
-            message = f"Lines {first} to {self.line}: {reason}; is a quote not closed?"
-            return UnreadableRow(message, self.text)
-        return UnreadableRow(
-            f"Line {first}: {reason}. A quote within quotes is written twice.", self.text
-        )
-
-    def _list_readings(self) -> list[str]:
-        """Return how a record may be meant: as it is, or, in a single line, with quotes that a backslash
-        escapes, as MySQL writes them.
-        """
-        text = "".join(self._lines)
-        escaped = len(self._lines) == 1 and '\\"' in text
-        return [text, text.replace('\\"', '""')] if escaped else [text]
-
-    def _describe_open_quote(self, first: int) -> str:
-        """Say where the quote opens that the text does not close, and how much that takes along."""
-        line, value = self._find_open_quote()
-        lost = len(self._lines) - line - 1
-        taken = f", so that the {plural(lost, 'line')} after it cannot be read" if lost > 1 else ""
-        return (
-            f"Line {first + line}: the quote at the beginning of value {value} is not closed{taken}. "
-            "Close it or remove it."
-        )
-
-    def _find_open_quote(self) -> tuple[int, int]:
-        """Return where the quote opens that is not closed: the line of the record, from 0, and the value in
-        the record, from 1.
-        """
-        delimiter = re.escape(self._delimiter)
-        plain = f'[^"{delimiter}\\r\\n][^{delimiter}\\r\\n]*+'
-        closed = re.compile(f'(?:"[^"]*+(?:""[^"]*+)*+"|{plain}|){delimiter}')
-        text = "".join(self._lines)
-        place, value = 0, 1
-        while found := closed.match(text, place):
-            place, value = found.end(), value + 1
-        ends = list(itertools.accumulate(map(len, self._lines)))
-        return bisect.bisect_right(ends[:-1], place), value
-
-
-class _FallbackDecoder:
-    """Decodes bytes that do not belong to UTF-8 as Windows-1252, and counts them."""
-
-    def __init__(self) -> None:
-        self.replaced = 0
-
-    def register(self) -> str:
-        """Return the name of the error handler for codecs."""
-        name = f"localcdap-windows-1252-{id(self)}"
-        codecs.register_error(name, self._decode)
-        return name
-
-    def _decode(self, error: UnicodeError) -> tuple[str, int]:
-        if not isinstance(error, UnicodeDecodeError):
-            raise error
-        wrong = error.object[error.start : error.end]
-        self.replaced += len(wrong)
-        return wrong.decode("cp1252", "replace"), error.end
-
-
-def _limit_lines(text: io.TextIOWrapper) -> Iterator[str | UnreadableRow]:
-    """Yield the lines; of one that is too long, what follows the limit is not kept."""
-    while line := text.readline(_LARGEST_VALUE):
-        if len(line) < _LARGEST_VALUE or line.endswith(("\n", "\r")):
-            yield line
-            continue
-        while (rest := text.readline(_LARGEST_VALUE)) and not rest.endswith(("\n", "\r")):
-            pass
-        yield UnreadableRow(f"it has more than {_LARGEST_VALUE:,} characters.", line[:_SHOWN])
-
-
-def _to_row(line: str | UnreadableRow, number: int) -> Item:
-    if isinstance(line, UnreadableRow):
-        return msgspec.structs.replace(line, message=f"Line {number}: {line.message}")
-    row = _parse_json(line)
-    if isinstance(row, dict):
-        return row
-    return UnreadableRow(f"Line {number} is not a JSON object.", line[:_SHOWN].rstrip())
-
-
-def _parse_json(text: str) -> Any:
-    try:
-        return decode_document(text)
-    except (msgspec.DecodeError, RecursionError):
-        return None
 
 
 def _make_text_schema(names: Sequence[str]) -> Schema:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from localcdap.api.config import PluginProperty
-from localcdap.files.detection import FormatGuess
+from localcdap.pipeline.paths.format_guess import FormatGuess
 
 _WORDS: Final = re.compile(r"\{format:([^{}]*)\}")
 

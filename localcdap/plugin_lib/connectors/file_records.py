@@ -11,13 +11,10 @@ from localcdap.api import Record, RecordStream, Schema, StageError, Unreadable
 from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError, SchemaError
 from localcdap.api.record_json import decode_json_records, decode_text_record
+from localcdap.files.encodings import get_java_name
+from localcdap.files.formats import FileFormat, FileInput, detect_format
 from localcdap.files.rows import Item, RowReader, UnreadableRow
-from localcdap.plugin_lib.files.schema_detection import detect_column_type
-from localcdap.plugin_lib.wrangler.files.formats import (
-    FileFormat,
-    FileInput,
-    detect_format,
-)
+from localcdap.files.types import detect_column_type
 from localcdap.plugin_lib.wrangler.recipe.samples import SchemaInference
 
 DETECT: Final = "detect"
@@ -27,14 +24,6 @@ _LOOKED_AT: Final = 1000
 _INPUT_FORMATS: Final = {"delimited": "csv", "xls": "excel"}
 """Names of formats in CDAP's file sources, for those that differ here."""
 _SOURCE_FORMATS: Final = {"excel": "xls", "document": "blob"}
-_ENCODINGS: Final = {
-    "utf-8": "UTF-8",
-    "utf-8-sig": "UTF-8",
-    "utf-16": "UTF-16",
-    "latin-1": "ISO-8859-1",
-    "iso8859-1": "ISO-8859-1",
-    "cp1252": "Windows-1252",
-}
 
 
 def read_file(path: str, properties: Mapping[str, str]) -> RecordStream:
@@ -51,7 +40,7 @@ def read_file(path: str, properties: Mapping[str, str]) -> RecordStream:
         reader = RowReader(given, format)
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
-    found = {"format": format.format, "encoding": _name_encoding(format.encoding)}
+    found = {"format": format.format, "encoding": get_java_name(format.encoding)}
     format = reader.format
     if format.skip_lines:
         found["skipLines"] = str(format.skip_lines)
@@ -132,10 +121,6 @@ def leaves_out_lines(how: Mapping[str, str]) -> bool:
 
 def _find(properties: Mapping[str, str], *names: str) -> str | None:
     return next((properties[name] for name in names if properties.get(name)), None)
-
-
-def _name_encoding(codec: str) -> str:
-    return _ENCODINGS.get(codec.lower(), codec)
 
 
 def _find_types(properties: Mapping[str, str], format: FileFormat) -> str | None:

@@ -16,11 +16,8 @@ from localcdap.api.methods import MethodContext
 from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.stage import SampleContext
 from localcdap.files.rows import RowReader
-from localcdap.plugin_lib.wrangler.files.formats import (
-    FileInput,
-    detect_format,
-    find_first_directive,
-)
+from localcdap.files.formats import FileInput
+from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format, find_first_directive
 from localcdap.plugin_lib.wrangler.files.jobs import (
     FileProgress,
     FileTask,
@@ -270,7 +267,7 @@ def export_recipe(config: WranglerConfig, request: ProgramRequest, context: Meth
     format, schema = None, request.schema
     try:
         if request.input is not None:
-            format = detect_format(request.input, find_first_directive(recipe))
+            format = detect_recipe_format(request.input, find_first_directive(recipe))
             with contextlib.closing(RowReader(request.input, format)) as reader:
                 schema, format = schema or reader.schema, reader.format
     except StageError as error:

@@ -9,7 +9,8 @@ from typing import Any, Final
 from localcdap.api import Schema
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import LogicalType, Type
-from localcdap.plugin_lib.wrangler.files.formats import FileFormat
+from localcdap.files.encodings import get_java_name
+from localcdap.files.formats import FileFormat
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, RecipeStep
 from localcdap.plugin_lib.wrangler.recipe.compiler import (
     CompiledRecipe,
@@ -303,11 +304,10 @@ def _write_reading(format: FileFormat | None) -> str:
         )
     if format is None or name in ("parquet", "orc"):
         return f"    return spark.read.{name}(path)"
-    encoding = "UTF-8" if format.encoding == "utf-8-sig" else format.encoding
     options = {
         "sep": format.delimiter,
         "header": format.header,
-        "encoding": encoding,
+        "encoding": get_java_name(format.encoding),
         "quote": '"',
         "escape": '"',
         "multiLine": True,

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.files.detection import FormatGuess
+from localcdap.pipeline.paths.format_guess import FormatGuess
 from localcdap.pipeline.paths.service import FilePeek, PathQuery
 from localcdap.text import format_size, sanitize_for_terminal
 from localcdap.tui.debouncer import Debouncer

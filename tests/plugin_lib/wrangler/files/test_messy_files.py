@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from localcdap.files import formulas
+from localcdap.files.formats import FileInput, detect_format
 from localcdap.files.rows import RowReader
-from localcdap.plugin_lib.wrangler.files.formats import FileInput, detect_format
 from localcdap.plugin_lib.wrangler.files.jobs import FileJob, FileProgress, FileTask
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 
