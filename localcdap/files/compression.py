@@ -11,6 +11,8 @@ from typing import IO, Any, Final, cast
 
 READ_HERE: Final = (".gz", ".bz2", ".zst", ".deflate")
 """Suffixes of the files that :func:`open_input` decompresses."""
+READ_ERRORS: Final = (OSError, EOFError, zlib.error)
+"""What reading a file raises that is not as it should be; zlib.error is that of a damaged .gz file."""
 COMPRESSED: Final = (*READ_HERE, ".snappy", ".lz4")
 """Suffixes of all compressed files; only Spark reads the last two."""
 
@@ -27,7 +29,7 @@ def strip_compression(name: str) -> str:
 def open_input(file: str | Path) -> IO[bytes]:
     """Open a file, decompressed if its name ends with one of :data:`READ_HERE`.
 
-    Reading what is not so compressed raises an OSError or an EOFError.
+    Reading what is not so compressed raises one of :data:`READ_ERRORS`.
 
     :raises OSError: when there is no such file, or only Spark reads its compression.
     """

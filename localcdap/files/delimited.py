@@ -36,17 +36,16 @@ def read_named_records(text: IO[str], where: str, delimiter: str = ",") -> Itera
         number of values, and for one that cannot be read; it has the line.
     """
     records = DelimitedRecords(text, delimiter)
-    header = next(records, [])
-    names = [] if isinstance(header, UnreadableRow) else [name.strip() for name in header]
+    header = _require_record(next(records, []), where)
+    names = [name.strip() for name in header]
     if not names or "" in names or len(set(names)) < len(names):
         listed = f" It has {', '.join(names)}." if names else ""
         raise BadRequestError(
             f"{where}:1: the first line must name every column once.{listed}",
             "Name every column once in the first line.",
         )
-    for record in records:
-        if isinstance(record, UnreadableRow):
-            raise BadRequestError(f"{where}: {record.message}", "Correct the line.")
+    for values in records:
+        record = _require_record(values, where)
         if record and len(record) != len(names):
             raise BadRequestError(
                 f"{where}:{records.line}: {len(record)} values, but {len(names)} columns.",
@@ -56,6 +55,12 @@ def read_named_records(text: IO[str], where: str, delimiter: str = ",") -> Itera
             yield dict(zip(names, record, strict=True))
 
 
+def _require_record(record: list[str] | UnreadableRow, where: str) -> list[str]:
+    if isinstance(record, UnreadableRow):
+        raise BadRequestError(f"{where}: {record.message}", "Correct the line.")
+    return record
+
+
 class DelimitedRecords:
     """The records of delimited text, with the lines of the last one.
 
@@ -63,6 +68,7 @@ class DelimitedRecords:
     """
 
     def __init__(self, text: IO[str], delimiter: str, skipped: int = 0) -> None:
+        csv.field_size_limit(limits.LARGEST_VALUE)
         self._skipped = skipped
         self._delimiter = delimiter
         self._lines: list[str] = []

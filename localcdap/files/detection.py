@@ -6,7 +6,6 @@ import csv
 import io
 import itertools
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -120,13 +119,10 @@ class FileHead(msgspec.Struct, frozen=True):
 def read_head(file: str | Path) -> FileHead:
     """Read the beginning of a file, at most :data:`HEAD_BYTES`.
 
-    :raises OSError: or an EOFError, when the file cannot be read.
+    :raises OSError: or another of :data:`.compression.READ_ERRORS`, when the file cannot be read.
     """
-    try:
-        with open_input(file) as stream:
-            content = stream.read(HEAD_BYTES + 1)
-    except zlib.error as error:
-        raise OSError(str(error)) from None
+    with open_input(file) as stream:
+        content = stream.read(HEAD_BYTES + 1)
     name = strip_compression(Path(file).name)
     return FileHead(content[:HEAD_BYTES], name, len(content) <= HEAD_BYTES)
 

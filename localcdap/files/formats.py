@@ -8,6 +8,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.files import detection
+from localcdap.files.compression import READ_ERRORS
 from localcdap.files.detection import FileFacts, FileHead, KnownFacts, detect_facts, read_head
 from localcdap.java.charsets import find_encoding
 from localcdap.text import plural
@@ -119,7 +120,7 @@ def read_input_head(path: str) -> FileHead:
         raise BadRequestError(f"The file '{path}' does not exist.", "Correct the path.") from None
     except IsADirectoryError:
         raise BadRequestError(f"'{path}' is a folder.", "Name one file.") from None
-    except (OSError, EOFError) as error:
+    except READ_ERRORS as error:
         raise BadRequestError(f"The file '{path}' cannot be read: {error}.") from None
 
 

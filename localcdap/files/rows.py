@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
 import io
 import os
@@ -137,7 +136,6 @@ class RowReader:
         self._share = 1.0
 
     def _open_delimited(self) -> Iterator[Item]:
-        csv.field_size_limit(limits.LARGEST_VALUE)
         format = self.format
         records = DelimitedRecords(self._open_text(), format.delimiter, format.skip_lines)
         first = next(records, None)

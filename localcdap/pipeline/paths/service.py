@@ -10,6 +10,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError
 from localcdap.api.locations import Locations
 from localcdap.api.security import Permission
+from localcdap.files.compression import READ_ERRORS
 from localcdap.files.detection import detect_facts, read_head
 from localcdap.files.encodings import decode_head
 from localcdap.pipeline.environment import EnvironmentFactory
@@ -97,7 +98,7 @@ class PathService:
         try:
             size = file.stat().st_size
             head = read_head(file)
-        except (OSError, EOFError) as error:
+        except READ_ERRORS as error:
             raise BadRequestError(
                 f"'{file}' cannot be read: {error}.", "Check the file and its permissions."
             ) from error

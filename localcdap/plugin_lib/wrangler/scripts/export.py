@@ -9,8 +9,8 @@ from typing import Any, Final
 from localcdap.api import Schema
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import LogicalType, Type
-from localcdap.files.encodings import get_java_name
 from localcdap.files.formats import FileFormat
+from localcdap.files.reader_options import build_spark_options
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, RecipeStep
 from localcdap.plugin_lib.wrangler.recipe.compiler import (
     CompiledRecipe,
@@ -304,15 +304,7 @@ def _write_reading(format: FileFormat | None) -> str:
         )
     if format is None or name in ("parquet", "orc"):
         return f"    return spark.read.{name}(path)"
-    options = {
-        "sep": format.delimiter,
-        "header": format.header,
-        "encoding": get_java_name(format.encoding),
-        "quote": '"',
-        "escape": '"',
-        "multiLine": True,
-        "mode": "FAILFAST",
-    }
+    options = build_spark_options(format)
     given = ", ".join(f"{each}={value!r}" for each, value in options.items())
     return (
         f"    rows = spark.read.csv(path, schema=SCHEMA, {given})\n"
