@@ -252,7 +252,7 @@ def _detect_table(text: str, head: FileHead, known: KnownFacts) -> FileFacts | N
         has_header=header,
         title_lines=count,
         is_quoted='"' in text,
-        is_multiline=any("\n" in value or "\r" in value for row in records for value in row),
+        is_multiline='"' in text and _has_line_end_in_value(text, delimiter),
         columns=tuple(records[0]) if records else (),
     )
 
@@ -372,6 +372,19 @@ def _count_title_lines(text: str, delimiter: str, *, may_have_names: bool) -> in
         pass
     count = count_title_rows(rows, may_have_names=may_have_names, is_padded=False)
     return starts[count] if count else 0
+
+
+def _has_line_end_in_value(text: str, delimiter: str) -> bool:
+    """Return whether a quoted value contains a line end; a quote that is not closed encloses none."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        return any(
+            "\n" in value or "\r" in value
+            for record in itertools.islice(reader, _RECORDS)
+            for value in record
+        )
+    except csv.Error:
+        return False
 
 
 def _drop_lines(text: str, count: int) -> str:

@@ -74,6 +74,8 @@ class FileFormat(msgspec.Struct, frozen=True):
     encoding: str = "utf-8"
     """The name of a codec of Python."""
     skip_lines: int = 0
+    is_multiline: bool = False
+    """Whether a quoted value is known to contain a line end."""
 
 
 def detect_format(given: FileInput) -> FileFormat:
@@ -106,7 +108,9 @@ def build_format(given: FileInput, facts: FileFacts) -> FileFormat:
             f"The first lines of a file cannot be left out where it is read as {format}.",
             f"Formats with lines or rows are: {', '.join(WITH_LINES)}.",
         )
-    return FileFormat(format, facts.delimiter or ",", header, facts.encoding, skipped)
+    return FileFormat(
+        format, facts.delimiter or ",", header, facts.encoding, skipped, facts.is_multiline
+    )
 
 
 def read_input_head(path: str) -> FileHead:

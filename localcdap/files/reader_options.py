@@ -1,19 +1,44 @@
 """Options with which Spark and DuckDB read files as :class:`.rows.RowReader` does.
 
-All are computed from one description of the files.
-Spark and DuckDB read large files, because they leave out columns and partitions that a query does not need.
-DuckDB reads files through Arrow.
+All are computed from one description of the files. Spark and DuckDB read large files, because they leave
+out columns and partitions that a query does not need. DuckDB reads files through Arrow.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from localcdap.files.delimiters import get_format_of_delimiter
 from localcdap.files.encodings import get_java_name
-from localcdap.files.formats import DELIMITED, JSON, FileFormat
+from localcdap.files.formats import BLOB, DELIMITED, DOCUMENT, EXCEL, JSON, FileFormat
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_SOURCE_FORMATS: Final = {EXCEL: "xls", DOCUMENT: BLOB}
+"""Formats of CDAP's file sources, where their names differ."""
+
+
+def build_source_properties(format: FileFormat) -> dict[str, str]:
+    """Return the properties with which a file source of CDAP reads files on Spark, without path and schema.
+
+    A source leaves out no lines above a table, and reads a document as its bytes.
+    """
+    name, delimiter = format.format, format.delimiter
+    properties = {"format": _SOURCE_FORMATS.get(name, name)}
+    if name in (*DELIMITED, EXCEL):
+        properties["skipHeader"] = str(format.header).lower()
+    if name in DELIMITED:
+        properties["format"] = get_format_of_delimiter(delimiter)
+        properties["enableQuotedValues"] = "true"
+    if properties["format"] == "delimited":
+        properties["delimiter"] = delimiter
+    if format.is_multiline:
+        properties["enableMultilineSupport"] = "true"
+    if get_java_name(format.encoding) != "UTF-8":
+        properties["fileEncoding"] = get_java_name(format.encoding)
+    return properties
 
 
 def build_spark_options(format: FileFormat) -> dict[str, str | bool]:

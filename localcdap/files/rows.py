@@ -71,8 +71,8 @@ class RowReader:
             return None
         if self._stream.closed:
             return 1.0
-        raw = getattr(self._stream.buffer, "raw", self._stream.buffer)
-        return min(1.0, raw.tell() / self._size)
+        raw: Any = getattr(self._stream.buffer, "raw", self._stream.buffer)
+        return float(min(1.0, raw.tell() / self._size))
 
     @property
     def replaced(self) -> int:

@@ -22,8 +22,9 @@ from localcdap.api import StageError
 from localcdap.api.errors import BadRequestError
 from localcdap.files import limits
 from localcdap.files.column_names import make_safe_names
+from localcdap.files.delimited import UnreadableRow
 from localcdap.files.formats import FileInput, describe_format, detect_format
-from localcdap.files.rows import RowReader, UnreadableRow
+from localcdap.files.rows import RowReader
 from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format
 
 

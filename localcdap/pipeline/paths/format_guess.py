@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from localcdap.files import detection
+from localcdap.files.delimiters import get_format_of_delimiter
 from localcdap.files.detection import FileFacts
 from localcdap.files.encodings import get_java_name
 
@@ -17,8 +18,6 @@ _FORMATS: Final = {
     detection.WORKBOOK: "xls",
 }
 """Formats by those of detection, where their names differ."""
-_DELIMITED: Final = {",": "csv", "\t": "tsv"}
-"""Formats with a delimiter of their own; the others are ``delimited``."""
 
 
 class FormatGuess(msgspec.Struct, frozen=True):
@@ -60,7 +59,7 @@ def guess_format(facts: FileFacts) -> FormatGuess:
         reason += ", which a source does not leave out"
     is_delimited = facts.format == detection.DELIMITED
     return FormatGuess(
-        _DELIMITED.get(facts.delimiter, "delimited")
+        get_format_of_delimiter(facts.delimiter)
         if is_delimited
         else _FORMATS.get(facts.format, facts.format),
         reason,

@@ -11,9 +11,12 @@ from localcdap.api import Record, RecordStream, Schema, StageError, Unreadable
 from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError, SchemaError
 from localcdap.api.record_json import decode_json_records, decode_text_record
+from localcdap.files import reader_options
+from localcdap.files.delimited import UnreadableRow
+from localcdap.files.delimiters import find_delimiter
 from localcdap.files.encodings import get_java_name
-from localcdap.files.formats import FileFormat, FileInput, detect_format
-from localcdap.files.rows import Item, RowReader, UnreadableRow
+from localcdap.files.formats import DELIMITED, EXCEL, TEXT, FileFormat, FileInput, detect_format
+from localcdap.files.rows import Item, RowReader
 from localcdap.files.types import detect_column_type
 from localcdap.plugin_lib.wrangler.recipe.samples import SchemaInference
 
@@ -23,7 +26,6 @@ _LOOKED_AT: Final = 1000
 """Rows at the beginning of a file whose values say the types."""
 _INPUT_FORMATS: Final = {"delimited": "csv", "xls": "excel"}
 """Names of formats in CDAP's file sources, for those that differ here."""
-_SOURCE_FORMATS: Final = {"excel": "xls", "document": "blob"}
 
 
 def read_file(path: str, properties: Mapping[str, str]) -> RecordStream:
@@ -44,8 +46,12 @@ def read_file(path: str, properties: Mapping[str, str]) -> RecordStream:
     format = reader.format
     if format.skip_lines:
         found["skipLines"] = str(format.skip_lines)
-    if format.format in ("csv", "tsv"):
-        found |= {"delimiter": format.delimiter, "header": str(format.header).lower()}
+    if format.format in (*DELIMITED, EXCEL):
+        found["header"] = str(format.header).lower()
+    if format.format in DELIMITED:
+        found["delimiter"] = format.delimiter
+    if format.is_multiline:
+        found["enableMultilineSupport"] = "true"
     items: Iterable[Item] = reader
     schema = reader.schema
     wanted = _find_types(properties, format)
@@ -69,19 +75,17 @@ def build_source_properties(path: str, how: Mapping[str, str]) -> dict[str, str]
 
     :param how: as for :func:`read_file`; what was detected is best among them.
     """
-    format = how.get("format", "text")
-    delimiter = how.get("delimiter", ",")
-    if format == "csv" and delimiter != ",":
-        format = "delimited"
-    properties = {"path": path, "format": _SOURCE_FORMATS.get(format, format)}
-    if format in ("csv", "tsv", "delimited"):
-        properties["skipHeader"] = _find(how, "header", "skipHeader") or "false"
-        properties["enableQuotedValues"] = "true"
-    if format == "delimited":
-        properties["delimiter"] = delimiter
-    encoding = _find(how, "encoding", "fileEncoding")
-    if encoding and encoding != "UTF-8":
-        properties["fileEncoding"] = encoding
+    format = how.get("format") or TEXT
+    delimiter = how.get("delimiter") or find_delimiter(format, None)
+    properties = {"path": path} | reader_options.build_source_properties(
+        FileFormat(
+            _INPUT_FORMATS.get(format, format),
+            delimiter,
+            header=(_find(how, "header", "skipHeader") or "").lower() == "true",
+            encoding=_find(how, "encoding", "fileEncoding") or "UTF-8",
+            is_multiline=how.get("enableMultilineSupport") == "true",
+        )
+    )
     if how.get("sheet"):
         properties |= {"sheet": "Sheet Name", "sheetValue": how["sheet"]}
     if how.get("schema"):
@@ -125,7 +129,7 @@ def _find(properties: Mapping[str, str], *names: str) -> str | None:
 
 def _find_types(properties: Mapping[str, str], format: FileFormat) -> str | None:
     """Return how columns of texts get types: a schema as JSON, :data:`DETECT`, or None for not at all."""
-    if format.format not in ("csv", "tsv"):
+    if format.format not in DELIMITED:
         return None
     return properties.get("schema") or (DETECT if properties.get("types") == DETECT else None)
 

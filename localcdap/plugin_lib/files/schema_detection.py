@@ -11,6 +11,7 @@ from typing import Any, Final
 from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
 from localcdap.api.errors import LocalcdapError
 from localcdap.files.column_names import make_safe_names
+from localcdap.files.delimiters import DELIMITED
 from localcdap.files.encodings import open_text
 from localcdap.files.schemas import (
     read_avro_schema,
@@ -19,7 +20,6 @@ from localcdap.files.schemas import (
 )
 from localcdap.files.types import detect_column_type
 from localcdap.java.charsets import find_encoding
-from localcdap.plugin_lib.files.delimiters import DELIMITED
 from localcdap.plugin_lib.files.formats import detect_format_schema
 from localcdap.plugin_lib.files.inputs import FilesNotFoundError, find_input_files, is_remote
 from localcdap.plugin_lib.files.readers.sheets import detect_sheet_schema

@@ -18,8 +18,9 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import Expectation
+from localcdap.files.delimited import UnreadableRow
 from localcdap.files.formats import FileInput, describe_format
-from localcdap.files.rows import Item, RowReader, UnreadableRow
+from localcdap.files.rows import Item, RowReader
 from localcdap.plugin_lib.wrangler.files.formats import (
     detect_recipe_format,
     find_first_directive,

@@ -15,8 +15,9 @@ from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.expectations.rules import Expectation
+from localcdap.files.delimited import UnreadableRow
 from localcdap.files.formats import FileFormat, FileInput
-from localcdap.files.rows import RowReader, UnreadableRow
+from localcdap.files.rows import RowReader
 from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format, find_first_directive
 from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
