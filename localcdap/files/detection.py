@@ -138,7 +138,7 @@ def detect_facts(head: FileHead, known: KnownFacts = KnownFacts()) -> FileFacts:
     format = known.format or (_find_magic(content, named) if content else named)
     if format in (PARQUET, ORC, AVRO, WORKBOOK):
         return FileFacts(format, "its first bytes say so" if content else "its name says so")
-    encoding = known.encoding or detect_encoding(content)
+    encoding = known.encoding or detect_encoding(content, is_whole=head.is_whole)
     text = decode_head(content, encoding)
     is_text = format in _TEXTS or named in _TEXTS or known.encoding is not None
     if format == BINARY or (known.format is None and _is_binary(text, may_have_zeros=is_text)):

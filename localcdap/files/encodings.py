@@ -30,24 +30,24 @@ _JAVA_NAMES: Final = {
 }
 
 
-def detect_encoding(head: bytes) -> str:
+def detect_encoding(head: bytes, *, is_whole: bool) -> str:
     r"""Return the name of Python's codec for the text that begins with some bytes.
 
-    UTF-16 is told by its byte order mark, or by the zeros that Latin text in it has. What is not UTF-8 is
-    ISO-8859-1, or Windows-1252 where it has bytes that only the latter has characters for.
+    UTF-16 has a byte order mark, or the zeros of Latin text. What is not UTF-8 is ISO-8859-1, or Windows-1252
+    where it has bytes that only the latter has characters for.
 
-    >>> detect_encoding("é".encode()), detect_encoding(b"caf\xe9"), detect_encoding(b"5 \x80")
-    ('utf-8', 'iso8859-1', 'cp1252')
+    >>> [detect_encoding(each, is_whole=True) for each in ("é".encode(), b"caf\xe9", b"5 \x80")]
+    ['utf-8', 'iso8859-1', 'cp1252']
 
-    :param head: the last character may be cut.
+    :param is_whole: whether these are all bytes; otherwise they may end within a character.
     """
     if head.startswith(_BYTE_ORDER_MARKS):
         return "utf-16"
     zeros = [head[start:_LOOKED_AT:2].count(0) for start in (0, 1)]
     if max(zeros) > _LEAST_ZEROS * min(len(head), _LOOKED_AT) / 2:
         return "utf-16-le" if zeros[1] > zeros[0] else "utf-16-be"
-    try:  # incremental, because the end of the bytes may cut a character
-        codecs.getincrementaldecoder("utf-8")().decode(head)
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head, is_whole)
     except UnicodeDecodeError:
         return "cp1252" if _WINDOWS_ONLY.search(head) else "iso8859-1"
     return "utf-8"

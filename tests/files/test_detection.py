@@ -107,8 +107,9 @@ def test_quotes_line_ends_and_encodings_are_noticed():
 
 def test_a_character_that_the_end_of_the_head_cuts_is_left_out():
     cut = "aä".encode()[:-1]
-    assert (decode_head(cut, "utf-8"), detect_encoding(cut)) == ("a", "utf-8")
-    assert detect_encoding(b"a\xe4bcdef") == "iso8859-1"
+    assert (decode_head(cut, "utf-8"), detect_encoding(cut, is_whole=False)) == ("a", "utf-8")
+    assert detect_encoding(b"caf\xe9", is_whole=False) == "utf-8"
+    assert detect_encoding(b"caf\xe9", is_whole=True) == "iso8859-1"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ def test_the_reason_says_what_the_format_does_not(text, name, reason):
     ],
 )
 def test_encodings_have_one_name_in_python_and_one_in_java(content, codec, java):
-    assert detect_encoding(content) == codec
+    assert detect_encoding(content, is_whole=True) == codec
     assert get_java_name(codec) == java
     assert content.decode(codec).removeprefix("\ufeff") == decode_head(content, codec)
 
