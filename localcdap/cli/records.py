@@ -13,6 +13,7 @@ from localcdap.api.schema import Schema
 from localcdap.cli.output import StyledText, echo, print_table, secho
 from localcdap.engine.messages.samples import RejectedRecord, StageProblem
 from localcdap.expectations.results import RuleResult, describe_result
+from localcdap.files.json_records import parse_document_or_lines
 from localcdap.runs.model import format_payload
 from localcdap.text import sanitize_for_terminal
 
@@ -28,16 +29,12 @@ def read_json(name: str) -> Any:
     """
     text = _read_text(name)
     try:
-        return json.loads(text)
+        return parse_document_or_lines(text)
     except ValueError as error:
-        lines = [line for line in text.splitlines() if line.strip()]
-        try:
-            return [json.loads(line) for line in lines]
-        except ValueError:
-            raise BadRequestError(
-                f"{name} is neither JSON nor lines of JSON: {error}.",
-                'Write the records as an array of objects: [{"name": "ada"}].',
-            ) from None
+        raise BadRequestError(
+            f"{name} is neither JSON nor lines of JSON: {error}.",
+            'Write the records as an array of objects: [{"name": "ada"}].',
+        ) from None
 
 
 def _read_text(name: str) -> str:

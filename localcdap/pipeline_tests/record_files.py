@@ -1,17 +1,19 @@
-"""Files of records for pipeline tests: CSV with a header, a JSON array, or lines of JSON."""
+"""Files of records for pipeline tests: CSV with a header, an array of JSON objects, or lines of them."""
 
 from __future__ import annotations
 
-import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from localcdap.api.errors import BadRequestError
 from localcdap.files.atomic import write_file
+from localcdap.files.delimited import UnreadableRow, read_named_records
+from localcdap.files.encodings import open_text
+from localcdap.files.json_records import read_json_records
 from localcdap.files.result_files import format_json_records, format_plain
 from localcdap.files.writers import format_delimited
-from localcdap.pipeline.recordings.rows import read_csv
 from localcdap.pipeline_tests.model import Records
 
 SUFFIXES: Final = (".csv", ".json", ".jsonl")
@@ -25,14 +27,14 @@ def read_records(file: Path) -> Records:
     if file.suffix not in SUFFIXES:
         raise BadRequestError(f"{file.name} does not end in {' or '.join(SUFFIXES)}.")
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        with open_text(file) as text:
+            if file.suffix == ".csv":
+                return Records(list(read_named_records(text, str(file))), are_text=True, file=file)
+            return Records(list(_read_json(file, text)), file=file)
     except FileNotFoundError:
         raise BadRequestError(f"there is no file {file}.") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise BadRequestError(f"{file} cannot be read: {error}.") from None
-    if file.suffix == ".csv":
-        return Records(_parse_csv(file, text), are_text=True, file=file)
-    return Records(_parse_json(file, text), file=file)
 
 
 def write_records(file: Path, records: list[Any]) -> None:
@@ -51,21 +53,8 @@ def write_records(file: Path, records: list[Any]) -> None:
         write_file(file, format_json_records(records))
 
 
-def _parse_csv(file: Path, text: str) -> list[Any]:
-    def check_header(header: list[str]) -> None:
-        if not header or len(set(header)) < len(header):
-            raise BadRequestError(f"{file}:1: the header must name every column once.")
-
-    return list(read_csv(io.StringIO(text), file, ",", check_header))
-
-
-def _parse_json(file: Path, text: str) -> list[Any]:
-    try:
-        if file.suffix == ".jsonl":
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadRequestError(f"{file} is not valid JSON: {error}.") from None
-    if not isinstance(found, list):
-        raise BadRequestError(f"{file}: expected an array of records.")
-    return found
+def _read_json(file: Path, text: IO[str]) -> Iterator[dict[str, Any]]:
+    for record in read_json_records(text):
+        if isinstance(record, UnreadableRow):
+            raise BadRequestError(f"{file}: {record.message}")
+        yield record

@@ -14,6 +14,9 @@ import msgspec
 
 from localcdap.api.errors import QueryError
 from localcdap.api.schema import Schema
+from localcdap.files.formats import FileFormat
+from localcdap.files.reader_options import make_arrow_format
+from localcdap.files.schemas import read_avro_schema
 from localcdap.store.record_files import open_record_files
 
 if TYPE_CHECKING:
@@ -85,12 +88,15 @@ def describe_columns(table: FileTable) -> pa.Schema:
 
 
 def _open_dataset(table: FileTable) -> Any:
+    import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow.dataset import FileSystemDataset
     from pyarrow.fs import LocalFileSystem
 
     schema = describe_columns(table)
-    file_format, files = _make_format(table, schema), LocalFileSystem()
+    columns = pa.schema([schema.field(i) for i in range(len(schema) - len(table.key))])
+    format = FileFormat(table.format, table.delimiter, table.has_header)
+    file_format, files = make_arrow_format(format, columns), LocalFileSystem()
     fragments = []
     for part in table.parts:
         condition = None
@@ -101,36 +107,6 @@ def _open_dataset(table: FileTable) -> Any:
             more = {} if condition is None else {"partition_expression": condition}
             fragments.append(file_format.make_fragment(file, files, **more))
     return FileSystemDataset(fragments, schema, file_format, files)
-
-
-def _make_format(table: FileTable, schema: pa.Schema) -> Any:
-    import pyarrow.csv as pc
-    import pyarrow.dataset as pd
-    import pyarrow.json as pj
-
-    own = schema.names[: len(schema.names) - len(table.key)]
-    match table.format:
-        case "parquet" | "avro" | "text":  # record_files reads the last two
-            return pd.ParquetFileFormat()
-        case "orc":
-            return pd.OrcFileFormat()
-        case "json":
-            import pyarrow as pa
-
-            records = pa.schema([schema.field(name) for name in own])
-            return pd.JsonFileFormat(read_options=None, parse_options=pj.ParseOptions(records))
-        case _:
-            return pd.CsvFileFormat(
-                parse_options=pc.ParseOptions(delimiter=table.delimiter, newlines_in_values=True),
-                read_options=pc.ReadOptions(
-                    column_names=own, skip_rows=1 if table.has_header else 0
-                ),
-                convert_options=pc.ConvertOptions(
-                    column_types={name: schema.field(name).type for name in own},
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                ),
-            )
 
 
 def _read_file_schema(table: FileTable) -> pa.Schema:
@@ -146,23 +122,15 @@ def _read_file_schema(table: FileTable) -> pa.Schema:
         return pa.schema([])
     try:
         if table.format == "avro":
-            return _read_avro_schema(file)
+            from localcdap.api.arrow import to_arrow_schema
+
+            return to_arrow_schema(read_avro_schema(file))
         import pyarrow.dataset as pd
 
         found: pa.Schema = pd.dataset(file, format=table.format).schema
         return found
     except (OSError, ValueError) as error:
         raise QueryError(f"The file {file} cannot be read: {error}") from error
-
-
-def _read_avro_schema(file: str) -> pa.Schema:
-    import fastavro
-
-    from localcdap.api.arrow import to_arrow_schema
-
-    with Path(file).open("rb") as stream:
-        document = fastavro.reader(stream).writer_schema
-    return to_arrow_schema(Schema.parse(msgspec.json.encode(document).decode()))
 
 
 def _list_files(table: FileTable, part: FilePart) -> Sequence[str]:

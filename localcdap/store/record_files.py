@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import QueryError
+from localcdap.files.avro_files import read_avro_records
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,7 @@ def open_record_files(files: pd.FileSystemDataset, format: str) -> pd.Dataset:
     import pyarrow as pa
     import pyarrow.dataset as pd
 
-    read_rows = _read_lines if format == "text" else _read_avro
+    read_rows = _read_lines if format == "text" else read_avro_records
 
     class RecordFiles(pd.Dataset):  # type: ignore[misc]  # Arrow has no types
         def __init__(self) -> None:
@@ -88,10 +89,3 @@ def _read_lines(file: str) -> Iterator[dict[str, Any]]:
     with Path(file).open(encoding="utf-8", newline="\n") as lines:
         for line in lines:
             yield {"body": line.rstrip("\r\n")}
-
-
-def _read_avro(file: str) -> Iterator[dict[str, Any]]:
-    import fastavro
-
-    with Path(file).open("rb") as stream:
-        yield from fastavro.reader(stream)

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import zlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import Final
 
 import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.locations import Locations
 from localcdap.api.security import Permission
+from localcdap.files.compression import READ_ERRORS
+from localcdap.files.detection import detect_facts, read_head
+from localcdap.files.encodings import decode_head
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.parser import has_macro
 from localcdap.pipeline.paths.entries import PathEntry, find_first_file, list_folder
-from localcdap.pipeline.paths.format_guess import (
-    FormatGuess,
-    decode_head,
-    guess_format,
-)
+from localcdap.pipeline.paths.format_guess import FormatGuess, guess_format
 from localcdap.security.access import of_namespace, requires
 
-HEAD_BYTES: Final = 64 * 1024
-"""Bytes of a file that are read, after decompression."""
 _MOST_LINES: Final = 40
 _MOST_CHARACTERS: Final = 400
 """Characters of a line that are shown."""
-_DECOMPRESSORS: Final[dict[str, Callable[[IO[bytes]], IO[bytes]]]] = {
-    ".gz": lambda stream: cast("IO[bytes]", gzip.GzipFile(fileobj=stream)),
-    ".bz2": lambda stream: cast("IO[bytes]", bz2.BZ2File(stream)),
-}
 
 
 class PathQuery(msgspec.Struct, rename="camel"):
@@ -108,19 +97,18 @@ class PathService:
         file = find_first_file(self._resolve(query, locations, query.path))
         try:
             size = file.stat().st_size
-            head, name = _read_head(file)
-        except (OSError, EOFError, zlib.error) as error:
+            head = read_head(file)
+        except READ_ERRORS as error:
             raise BadRequestError(
                 f"'{file}' cannot be read: {error}.", "Check the file and its permissions."
             ) from error
-        is_whole = len(head) <= HEAD_BYTES
-        head = head[:HEAD_BYTES]
-        guess = guess_format(head, name, is_whole=is_whole)
+        facts = detect_facts(head)
+        guess, is_whole = guess_format(facts), head.is_whole
         lines: list[str] = []
         if not guess.is_binary:
-            lines = (decode_head(head)[0] or "").replace("\r\n", "\n").split("\n")
-            if lines and not lines[-1]:
-                lines.pop()
+            text = decode_head(head.content, facts.encoding)
+            lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
+            lines = lines if text else []
             is_whole = is_whole and len(lines) <= _MOST_LINES
             lines = [line[:_MOST_CHARACTERS] for line in lines[:_MOST_LINES]]
         return FilePeek(str(file), size, lines, is_whole, guess)
@@ -143,14 +131,3 @@ class PathService:
                     "Give the argument a value: ctrl+r asks for it.",
                 )
         return locations.resolve(path)
-
-
-def _read_head(file: Path) -> tuple[bytes, str]:
-    """Return the first bytes, one more than :data:`HEAD_BYTES`, and the name of the uncompressed file."""
-    suffix = file.suffix.lower()
-    decompressor = _DECOMPRESSORS.get(suffix)
-    with file.open("rb") as stream:
-        if decompressor is None:
-            return stream.read(HEAD_BYTES + 1), file.name
-        with decompressor(stream) as unpacked:
-            return unpacked.read(HEAD_BYTES + 1), file.name[: -len(suffix)]

@@ -11,13 +11,13 @@ from localcdap.api import Record, RecordStream, Schema, StageError, Unreadable
 from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError, SchemaError
 from localcdap.api.record_json import decode_json_records, decode_text_record
-from localcdap.plugin_lib.files.schema_detection import detect_column_type
-from localcdap.plugin_lib.wrangler.files.formats import (
-    FileFormat,
-    FileInput,
-    detect_format,
-)
-from localcdap.plugin_lib.wrangler.files.readers import Item, RowReader, UnreadableRow
+from localcdap.files import reader_options
+from localcdap.files.delimited import UnreadableRow
+from localcdap.files.delimiters import find_delimiter
+from localcdap.files.encodings import get_java_name
+from localcdap.files.formats import DELIMITED, EXCEL, TEXT, FileFormat, FileInput, detect_format
+from localcdap.files.rows import Item, RowReader
+from localcdap.files.types import detect_column_type
 from localcdap.plugin_lib.wrangler.recipe.samples import SchemaInference
 
 DETECT: Final = "detect"
@@ -26,15 +26,6 @@ _LOOKED_AT: Final = 1000
 """Rows at the beginning of a file whose values say the types."""
 _INPUT_FORMATS: Final = {"delimited": "csv", "xls": "excel"}
 """Names of formats in CDAP's file sources, for those that differ here."""
-_SOURCE_FORMATS: Final = {"excel": "xls", "document": "blob"}
-_ENCODINGS: Final = {
-    "utf-8": "UTF-8",
-    "utf-8-sig": "UTF-8",
-    "utf-16": "UTF-16",
-    "latin-1": "ISO-8859-1",
-    "iso8859-1": "ISO-8859-1",
-    "cp1252": "Windows-1252",
-}
 
 
 def read_file(path: str, properties: Mapping[str, str]) -> RecordStream:
@@ -51,12 +42,16 @@ def read_file(path: str, properties: Mapping[str, str]) -> RecordStream:
         reader = RowReader(given, format)
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
-    found = {"format": format.format, "encoding": _name_encoding(format.encoding)}
+    found = {"format": format.format, "encoding": get_java_name(format.encoding)}
     format = reader.format
     if format.skip_lines:
         found["skipLines"] = str(format.skip_lines)
-    if format.format in ("csv", "tsv"):
-        found |= {"delimiter": format.delimiter, "header": str(format.header).lower()}
+    if format.format in (*DELIMITED, EXCEL):
+        found["header"] = str(format.header).lower()
+    if format.format in DELIMITED:
+        found["delimiter"] = format.delimiter
+    if format.is_multiline:
+        found["enableMultilineSupport"] = "true"
     items: Iterable[Item] = reader
     schema = reader.schema
     wanted = _find_types(properties, format)
@@ -80,19 +75,17 @@ def build_source_properties(path: str, how: Mapping[str, str]) -> dict[str, str]
 
     :param how: as for :func:`read_file`; what was detected is best among them.
     """
-    format = how.get("format", "text")
-    delimiter = how.get("delimiter", ",")
-    if format == "csv" and delimiter != ",":
-        format = "delimited"
-    properties = {"path": path, "format": _SOURCE_FORMATS.get(format, format)}
-    if format in ("csv", "tsv", "delimited"):
-        properties["skipHeader"] = _find(how, "header", "skipHeader") or "false"
-        properties["enableQuotedValues"] = "true"
-    if format == "delimited":
-        properties["delimiter"] = delimiter
-    encoding = _find(how, "encoding", "fileEncoding")
-    if encoding and encoding != "UTF-8":
-        properties["fileEncoding"] = encoding
+    format = how.get("format") or TEXT
+    delimiter = how.get("delimiter") or find_delimiter(format, None)
+    properties = {"path": path} | reader_options.build_source_properties(
+        FileFormat(
+            _INPUT_FORMATS.get(format, format),
+            delimiter,
+            header=(_find(how, "header", "skipHeader") or "").lower() == "true",
+            encoding=_find(how, "encoding", "fileEncoding") or "UTF-8",
+            is_multiline=how.get("enableMultilineSupport") == "true",
+        )
+    )
     if how.get("sheet"):
         properties |= {"sheet": "Sheet Name", "sheetValue": how["sheet"]}
     if how.get("schema"):
@@ -134,13 +127,9 @@ def _find(properties: Mapping[str, str], *names: str) -> str | None:
     return next((properties[name] for name in names if properties.get(name)), None)
 
 
-def _name_encoding(codec: str) -> str:
-    return _ENCODINGS.get(codec.lower(), codec)
-
-
 def _find_types(properties: Mapping[str, str], format: FileFormat) -> str | None:
     """Return how columns of texts get types: a schema as JSON, :data:`DETECT`, or None for not at all."""
-    if format.format not in ("csv", "tsv"):
+    if format.format not in DELIMITED:
         return None
     return properties.get("schema") or (DETECT if properties.get("types") == DETECT else None)
 

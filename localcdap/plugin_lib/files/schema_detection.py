@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
 import re
@@ -11,23 +10,23 @@ from typing import Any, Final
 
 from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
 from localcdap.api.errors import LocalcdapError
-from localcdap.java.charsets import find_encoding
-from localcdap.plugin_lib.files.delimiters import DELIMITED
-from localcdap.plugin_lib.files.formats import detect_format_schema
-from localcdap.plugin_lib.files.inputs import FilesNotFoundError, find_input_files, is_remote
-from localcdap.plugin_lib.files.readers.line_format import open_input
-from localcdap.plugin_lib.files.readers.sheets import detect_sheet_schema, make_safe_names
-from localcdap.plugin_lib.files.schemas import (
+from localcdap.files.column_names import make_safe_names
+from localcdap.files.delimiters import DELIMITED
+from localcdap.files.encodings import open_text
+from localcdap.files.schemas import (
     read_avro_schema,
     read_orc_schema,
     read_parquet_schema,
 )
+from localcdap.files.types import detect_column_type
+from localcdap.java.charsets import find_encoding
+from localcdap.plugin_lib.files.formats import detect_format_schema
+from localcdap.plugin_lib.files.inputs import FilesNotFoundError, find_input_files, is_remote
+from localcdap.plugin_lib.files.readers.sheets import detect_sheet_schema
 from localcdap.plugin_lib.files.source_checks import find_format
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
 _NAME: Final = re.compile(r"[A-Za-z_]+[A-Za-z0-9_]*")
-_WHOLE: Final = re.compile(r"[+-]?[0-9]+")
-_NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _FROM_FILE: Final[dict[str, Callable[[str], Schema]]] = {
     "avro": read_avro_schema,
     "parquet": read_parquet_schema,
@@ -75,11 +74,9 @@ def _find_first_file(stage: StageConfigurer, config: FileSourceConfig, written: 
 
 def _read_lines(config: FileSourceConfig, file: str) -> Iterator[str]:
     encoding = find_encoding(config.file_encoding) or "utf-8"
-    with open_input(file) as stream:
-        name = "utf-8-sig" if encoding == "utf-8" else encoding
-        text = io.TextIOWrapper(stream, encoding=name, errors="replace")
+    with open_text(file, encoding, "replace") as text:
         for line in itertools.islice(text, config.sample_size):
-            yield line.rstrip("\n")
+            yield line.rstrip("\r\n")
 
 
 def _detect_delimited(
@@ -142,32 +139,6 @@ def _split_line(line: str, config: FileSourceConfig) -> list[str]:
     if config.enable_quoted_values and len(delimiter) == 1:
         return next(csv.reader([line], delimiter=delimiter), [])
     return line.split(delimiter)
-
-
-def detect_column_type(texts: list[str]) -> Schema:
-    """Return the narrowest type of all texts; nullable if one of them is blank."""
-    kinds = {_detect_type(text) for text in texts}
-    nullable = None in kinds
-    kinds.discard(None)
-    order = (Type.INT, Type.LONG, Type.DOUBLE)
-    if kinds and all(kind in order for kind in kinds):
-        found = max((k for k in kinds if k is not None), key=order.index)
-    else:
-        found = kinds.pop() or Type.STRING if len(kinds) == 1 else Type.STRING
-    schema = Schema.of(found)
-    return schema.as_nullable if nullable else schema
-
-
-def _detect_type(text: str) -> Type | None:
-    text = text.strip()
-    if not text:
-        return None
-    if text.lower() in ("true", "false"):
-        return Type.BOOLEAN
-    if _WHOLE.fullmatch(text):
-        number = abs(int(text) + (int(text) < 0))
-        return Type.INT if number < 2**31 else Type.LONG if number < 2**63 else Type.STRING
-    return Type.DOUBLE if _NUMBER.fullmatch(text) else Type.STRING
 
 
 def _parse_overrides(text: str | None) -> dict[str, Schema]:

@@ -15,11 +15,9 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.methods import MethodContext
 from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.stage import SampleContext
-from localcdap.plugin_lib.wrangler.files.formats import (
-    FileInput,
-    detect_format,
-    find_first_directive,
-)
+from localcdap.files.formats import FileInput
+from localcdap.files.rows import RowReader
+from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format, find_first_directive
 from localcdap.plugin_lib.wrangler.files.jobs import (
     FileProgress,
     FileTask,
@@ -27,7 +25,6 @@ from localcdap.plugin_lib.wrangler.files.jobs import (
     end_job,
     start_job,
 )
-from localcdap.plugin_lib.wrangler.files.readers import RowReader
 from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, load_recipe
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
@@ -270,7 +267,7 @@ def export_recipe(config: WranglerConfig, request: ProgramRequest, context: Meth
     format, schema = None, request.schema
     try:
         if request.input is not None:
-            format = detect_format(request.input, find_first_directive(recipe))
+            format = detect_recipe_format(request.input, find_first_directive(recipe))
             with contextlib.closing(RowReader(request.input, format)) as reader:
                 schema, format = schema or reader.schema, reader.format
     except StageError as error:

@@ -9,8 +9,9 @@ import os
 import pytest
 
 from localcdap.api.errors import BadRequestError, NotFoundError, StageError
+from localcdap.files.detection import HEAD_BYTES
 from localcdap.pipeline.paths.entries import list_folder
-from localcdap.pipeline.paths.service import HEAD_BYTES, PathQuery
+from localcdap.pipeline.paths.service import PathQuery
 from localcdap.testing.instance import TemporaryInstance
 
 LINES = "id,name\n1,ada\n2,bob\n"

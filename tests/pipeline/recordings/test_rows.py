@@ -94,12 +94,16 @@ def test_the_types_of_texts_are_guessed_and_codes_stay_texts(tmp_path):
         ("gone.csv", None, "There is no recording"),
         ("empty.csv", b"", "is empty"),
         ("a.docx", b"x", "is of no format"),
-        ("twice.csv", b"a,a\n1,2\n", "has no header"),
-        ("quote.csv", b'id,"na\n', "quote.csv:1: unexpected end of data"),
+        ("twice.csv", b"a,a\n1,2\n", "the first line must name every column once. It has a, a."),
+        (
+            "quote.csv",
+            b'id,"na\n',
+            "quote.csv: Line 1: the quote at the beginning of value 2 is not",
+        ),
         ("short.csv", b"a,b\n1\n", "short.csv:2: 1 values, but 2 columns"),
         ("quote.csv", b'a,b\n"1,2\n', "quote.csv"),
-        ("bad.json", b"{oops", "is not valid JSON"),
-        ("list.jsonl", b"[1]\n", "is not an object"),
+        ("bad.json", b"{oops", "neither lines of JSON objects nor JSON documents"),
+        ("list.jsonl", b"[1]\n", "Element 1 is not a JSON object"),
         ("latin.csv", "a\né\n".encode("latin-1"), "cannot be read"),
         ("bad.parquet", b"PAR1", "cannot be read"),
         ("bad.avro", b"Obj\x01", "cannot be read"),
@@ -142,7 +146,7 @@ def test_a_value_that_would_change_is_an_error_with_field_and_row(
     write(table.slice(0, 12_345), file)
     assert len(list(open_file(file).open())) == 12_345
     write(table, file)
-    with pytest.raises(BadRequestError, match="Row 12,346 of the recording") as error:
+    with pytest.raises(BadRequestError, match="Row 12,346: field") as error:
         list(open_file(file).open())
     assert said in error.value.message
     assert "Round the field" in error.value.corrective_action
@@ -150,7 +154,7 @@ def test_a_value_that_would_change_is_an_error_with_field_and_row(
 
 def test_a_table_is_read_as_strictly():
     at = pa.array([0, 1], pa.timestamp("ns"))
-    with pytest.raises(BadRequestError, match="Row 2 of the recording: field 'at'"):
+    with pytest.raises(BadRequestError, match="Row 2: field 'at'"):
         list(open_table(pa.table({"at": at})).open())
     whole = open_table(pa.table({"at": at.slice(0, 1)}))
     assert list(whole.open()) == [{"at": "1970-01-01T00:00:00"}]

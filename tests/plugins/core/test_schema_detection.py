@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.files.schema_detection import detect_column_type
+from localcdap.files.types import detect_column_type
 from tests.plugins.core.support import configure, messages, record, schema_text
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import functools
-import io
 import itertools
 import re
 import sys
@@ -13,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Field, Schema, SourceContext, SparkContext, StageError, Type
+from localcdap.files.encodings import open_text
 from localcdap.plugin_lib.files.inputs import require_file_system
-from localcdap.plugin_lib.files.readers.line_format import LineFormat, open_input
+from localcdap.plugin_lib.files.readers.line_format import LineFormat
 from localcdap.plugin_lib.files.readers.lines import FILE, VALUE
 from localcdap.plugin_lib.spark.checks import allows_null, build_failure
 from localcdap.plugin_lib.spark.columns import to_ddl
@@ -201,10 +201,8 @@ def read_rows(file: str, format: LineFormat, delimiter: str) -> Iterator[pa.Reco
     import pyarrow as pa
 
     csv.field_size_limit(sys.maxsize)
-    encoding = "utf-8-sig" if format.encoding == "utf-8" else format.encoding
     try:
-        with open_input(file) as stream:
-            text = io.TextIOWrapper(stream, encoding=encoding, errors="replace", newline="")
+        with open_text(file, format.encoding, "replace") as text:
             rows = csv.reader(text, delimiter=delimiter, strict=True)
             if format.skip_header:
                 next(rows, None)

@@ -9,9 +9,11 @@ import contextlib
 import dataclasses
 import io
 from collections.abc import Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any, Final, cast
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from localcdap.api import StageError
+from localcdap.files.compression import open_input
+from localcdap.files.encodings import get_reading_codec
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,34 +112,6 @@ def _make_batch(format: LineFormat, offsets: Any, texts: pa.Array, path: str) ->
     )
 
 
-def open_input(file: str) -> IO[bytes]:
-    """Open a file, decompressed if its name ends in .gz, .bz2, .zst or .deflate."""
-    import bz2
-    import gzip
-    import zlib
-    from pathlib import Path
-
-    match Path(file).suffix.lower():
-        case ".gz":
-            return cast(IO[bytes], gzip.open(file))
-        case ".bz2":
-            return cast(IO[bytes], bz2.open(file))
-        case ".zst":
-            import pyarrow as pa
-
-            return io.BufferedReader(pa.input_stream(file, compression="zstd"))
-        case ".deflate":
-            try:
-                return io.BytesIO(zlib.decompress(Path(file).read_bytes()))
-            except zlib.error as error:
-                raise OSError(str(error)) from None
-        case ".snappy" | ".lz4":
-            raise OSError(
-                "this compression is only supported without offsets, headers and encodings"
-            )
-    return Path(file).open("rb")
-
-
 def _read_parts(
     stream: IO[bytes], piece: FilePiece, format: LineFormat
 ) -> Iterator[tuple[Any, pa.Array]]:
@@ -213,7 +187,7 @@ def _read_decoded_parts(
 
 
 def _read_decoded_lines(stream: IO[bytes], format: LineFormat) -> Iterator[tuple[int, str]]:
-    encoding = "utf-8-sig" if format.encoding == "utf-8" else format.encoding
+    encoding = get_reading_codec(format.encoding)
     reader = io.TextIOWrapper(stream, encoding=encoding, errors="replace", newline="")
     width = _get_character_width(encoding)
     offset = 0

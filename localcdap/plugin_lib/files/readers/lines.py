@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Schema, SourceContext
+from localcdap.files.compression import COMPRESSED
 from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.line_format import (
     LINE,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 VALUE: Final = "value"
 FILE: Final = "file"
 _MOST_FILES_WITH_HEADER: Final = 64
-COMPRESSED: Final = (".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4")
 _GLOB: Final = re.compile(r"([\\\[\]{}*?])")
 _ROW_NUMBER: Final = (1 << 33) - 1
 """The bits of ``monotonically_increasing_id`` that count the rows of a partition."""

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from localcdap.api import Field, Schema, SourceContext, SourceSampleContext
-from localcdap.plugin_lib.files.delimiters import DELIMITED
+from localcdap.files.compression import COMPRESSED
+from localcdap.files.delimiters import DELIMITED
 from localcdap.plugin_lib.files.readers.line_format import (
     BOM,
     LINE,
@@ -22,7 +23,7 @@ from localcdap.plugin_lib.files.readers.line_format import (
     LineFormat,
     read_lines,
 )
-from localcdap.plugin_lib.files.readers.lines import COMPRESSED, VALUE
+from localcdap.plugin_lib.files.readers.lines import VALUE
 from localcdap.plugin_lib.files.readers.records import (
     find_spark_format,
     get_line_format,

@@ -5,24 +5,22 @@ from __future__ import annotations
 import datetime
 import functools
 import itertools
-import re
-import string
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import Schema, SourceContext, StageError, Type
 from localcdap.api.arrow import RecordCodec
+from localcdap.files.column_names import get_column_letters, make_safe_names
+from localcdap.files.workbooks import format_cell, read_sheet_cells
 from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.lines import PathField
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
-from localcdap.plugin_lib.files.workbooks import format_cell, read_sheet_cells
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
 _ROWS: Final = 4096
-_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_]+")
 
 
 def read_sheets(
@@ -98,40 +96,6 @@ def detect_sheet_schema(config: FileSourceConfig, file: str) -> Schema:
         for index, column in enumerate(columns)
     ]
     return Schema.record("xls", fields)
-
-
-def make_safe_names(titles: Sequence[str]) -> list[str]:
-    """Make unique field names of titles (CDAP 6 ``XlsInputFormatUtils``).
-
-    >>> make_safe_names([" First name", "", "2 x", "first Name"])
-    ['First_name', 'BLANK', 'col_2_x', 'first_Name_2']
-    """
-    seen: dict[str, int] = {}
-    names = []
-    for title in (each.strip() for each in titles):
-        prefix = "BLANK" if not title else "col_" if title[0] in string.digits else ""
-        name = prefix + _UNSAFE.sub("_", title)
-        while name.lower() in seen:
-            number = seen[name.lower()]
-            seen[name.lower()] += 1
-            name = f"{name}_{number}"
-        seen[name.lower()] = 2
-        names.append(name)
-    return names
-
-
-def get_column_letters(index: int) -> str:
-    """Return the letters of a column in a sheet.
-
-    >>> get_column_letters(0), get_column_letters(25), get_column_letters(26)
-    ('A', 'Z', 'AA')
-    """
-    letters = ""
-    index += 1
-    while index:
-        index, letter = divmod(index - 1, 26)
-        letters = string.ascii_uppercase[letter] + letters
-    return letters
 
 
 def _detect_type(cells: Sequence[Any]) -> Schema:

@@ -18,17 +18,17 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import Expectation
+from localcdap.files.delimited import UnreadableRow
+from localcdap.files.formats import FileInput, describe_format
+from localcdap.files.rows import Item, RowReader
 from localcdap.files.writers import OutputFile
 from localcdap.plugin_lib.wrangler.files.formats import (
-    FileInput,
-    describe_format,
-    detect_format,
+    detect_recipe_format,
     find_first_directive,
     find_output_format,
 )
 from localcdap.plugin_lib.wrangler.files.output_rules import OutputRules
 from localcdap.plugin_lib.wrangler.files.problems import ErrorFile, RowProblem
-from localcdap.plugin_lib.wrangler.files.readers import Item, RowReader, UnreadableRow
 from localcdap.plugin_lib.wrangler.files.spark_rows import (
     MadeRows,
     RowFinder,
@@ -130,7 +130,7 @@ class FileJob:
         self._output_format = (
             "" if task.output is None else find_output_format(task.output, task.output_format)
         )
-        format = detect_format(task.input, find_first_directive(recipe))
+        format = detect_recipe_format(task.input, find_first_directive(recipe))
         _check_names(task)
         self._reader = RowReader(task.input, format)
         self.progress = FileProgress(format=describe_format(self._reader.format))

@@ -10,7 +10,8 @@ from localcdap.api import Schema
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import LogicalType, Type
 from localcdap.api.sql_names import quote_column
-from localcdap.plugin_lib.wrangler.files.formats import FileFormat
+from localcdap.files.formats import FileFormat
+from localcdap.files.reader_options import build_spark_options
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, RecipeStep
 from localcdap.plugin_lib.wrangler.recipe.compiler import (
     CompiledRecipe,
@@ -304,16 +305,7 @@ def _write_reading(format: FileFormat | None) -> str:
         )
     if format is None or name in ("parquet", "orc"):
         return f"    return spark.read.{name}(path)"
-    encoding = "UTF-8" if format.encoding == "utf-8-sig" else format.encoding
-    options = {
-        "sep": format.delimiter,
-        "header": format.header,
-        "encoding": encoding,
-        "quote": '"',
-        "escape": '"',
-        "multiLine": True,
-        "mode": "FAILFAST",
-    }
+    options = build_spark_options(format)
     given = ", ".join(f"{each}={value!r}" for each, value in options.items())
     return (
         f"    rows = spark.read.csv(path, schema=SCHEMA, {given})\n"

@@ -10,7 +10,7 @@ import msgspec
 
 from localcdap.api import Schema
 from localcdap.expectations.rules import Expectation
-from localcdap.plugin_lib.wrangler.files.formats import FileFormat
+from localcdap.files.formats import FileFormat
 from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.workspaces.engine import StepCounts
 from localcdap.plugin_lib.wrangler.workspaces.facets import Facet, FacetView

@@ -15,13 +15,10 @@ from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.expectations.rules import Expectation
-from localcdap.plugin_lib.wrangler.files.formats import (
-    FileFormat,
-    FileInput,
-    detect_format,
-    find_first_directive,
-)
-from localcdap.plugin_lib.wrangler.files.readers import RowReader, UnreadableRow
+from localcdap.files.delimited import UnreadableRow
+from localcdap.files.formats import FileFormat, FileInput
+from localcdap.files.rows import RowReader
+from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format, find_first_directive
 from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
@@ -297,7 +294,7 @@ class Workspace:
         self, source: SampleSource, file: FileInput, first: tuple[str, bool] | None
     ) -> tuple[list[dict[str, Any]], Columns]:
         limit = min(source.limit, _MOST_RECORDS)
-        format = detect_format(file, first)
+        format = detect_recipe_format(file, first)
         reader = RowReader(file, format)
         self._unreadable += reader.warnings
         rows: list[dict[str, Any]] = []

@@ -7,13 +7,13 @@ import decimal
 import io
 import json
 import random
-from pathlib import Path
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import LogicalType, Schema, Type
-from localcdap.pipeline.recordings.rows import read_csv
+from localcdap.files.delimited import read_named_records
+from localcdap.files.json_records import parse_document_or_lines
 
 
 def parse_records(text: str, schema: Schema | None) -> list[Any]:
@@ -27,16 +27,13 @@ def parse_records(text: str, schema: Schema | None) -> list[Any]:
     if text.lstrip()[0] not in "{[":
         return _read_csv(text, schema)
     try:
-        found = json.loads(text)
+        document = parse_document_or_lines(text)
     except ValueError as error:
-        try:
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
-        except ValueError:
-            raise BadRequestError(
-                f"The records are not valid JSON: {error}.",
-                'Write an array of objects, [{"name": "ada"}], an object a line, or CSV with a header.',
-            ) from None
-    return found if isinstance(found, list) else [found]
+        raise BadRequestError(
+            f"The records are not valid JSON: {error}.",
+            'Write an array of objects, [{"name": "ada"}], an object a line, or CSV with a header.',
+        ) from None
+    return document if isinstance(document, list) else [document]
 
 
 def format_records(records: list[Any]) -> str:
@@ -46,21 +43,9 @@ def format_records(records: list[Any]) -> str:
 
 
 def _read_csv(text: str, schema: Schema | None) -> list[Any]:
-    def check_header(header: list[str]) -> None:
-        names = [name.strip() for name in header]
-        if len(set(names)) < len(names):
-            raise BadRequestError(
-                f"The header names a column twice: {', '.join(names)}.",
-                "Name every column once in the first line.",
-            )
-
-    rows = read_csv(io.StringIO(text, newline=""), Path("records"), ",", check_header)
     return [
-        {
-            name: _convert_cell(cell, name, schema)
-            for name, cell in ((name.strip(), cell) for name, cell in row.items())
-        }
-        for row in rows
+        {name: _convert_cell(cell, name, schema) for name, cell in record.items()}
+        for record in read_named_records(io.StringIO(text, newline=""), "records")
     ]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import Schema, StageError
 from localcdap.api.arrow import RecordCodec
-from localcdap.plugin_lib.files.workbooks import format_cell, read_sheet_cells
+from localcdap.files.workbooks import format_cell, read_sheet_cells
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,10 +14,10 @@ import pytest
 
 from localcdap.api import Schema, StageError
 from localcdap.api.errors import BadRequestError
+from localcdap.files.formats import FileInput
+from localcdap.files.workbooks import read_sheet_cells
 from localcdap.files.writers import OutputFile
-from localcdap.plugin_lib.files.workbooks import read_sheet_cells
 from localcdap.plugin_lib.wrangler.files import jobs
-from localcdap.plugin_lib.wrangler.files.formats import FileInput
 from localcdap.plugin_lib.wrangler.files.jobs import (
     FileProgress,
     FileTask,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from localcdap.plugin_lib.files import formulas
-from localcdap.plugin_lib.wrangler.files.formats import FileInput, detect_format
+from localcdap.files import formulas
+from localcdap.files.formats import FileInput, detect_format
+from localcdap.files.rows import RowReader
 from localcdap.plugin_lib.wrangler.files.jobs import FileJob, FileProgress, FileTask
-from localcdap.plugin_lib.wrangler.files.readers import RowReader
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 
 GERMAN = (

@@ -14,8 +14,9 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.directive import DirectiveError
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.files.formats import FileFormat, FileInput
-from localcdap.plugin_lib.wrangler.files.readers import RowReader, UnreadableRow
+from localcdap.files.delimited import UnreadableRow
+from localcdap.files.formats import FileFormat, FileInput
+from localcdap.files.rows import RowReader
 from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter

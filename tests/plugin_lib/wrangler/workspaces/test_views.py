@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from localcdap.api import Schema
 from localcdap.api.errors import BadRequestError
-from localcdap.plugin_lib.wrangler.files.formats import FileInput
+from localcdap.files.formats import FileInput
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.workspaces.facets import Facet
 from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, summarize_column

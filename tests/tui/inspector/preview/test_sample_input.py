@@ -49,8 +49,8 @@ def test_lines_of_json():
     [
         ('[{"id": 1', "not valid JSON"),
         ("id,name\n1,2,3", "records:2: 3 values, but 2 columns"),
-        ("id, id\n1,2", "names a column twice: id, id"),
-        ('id\n"1\n', "records:.*unexpected end of data"),
+        ("id, id\n1,2", "name every column once. It has id, id"),
+        ('id\n"1\n', "records: Line 2: the quote at the beginning of value 1 is not closed"),
     ],
 )
 def test_what_is_wrong_is_reported(text, reported):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Container, Sequence
-from typing import Final
 
-NUMBER: Final = re.compile(r"\s*[+-]?[\d.,]*\d[\d.,%]*\s*")
+from localcdap.files.types import is_value
 
 
 def count_title_rows(
@@ -51,4 +49,4 @@ def _find_size(row: Sequence[str]) -> int:
 
 def _are_names(row: Sequence[str], count: int) -> bool:
     filled = len(row) >= count and all(map(str.strip, row))
-    return filled and not any(map(NUMBER.fullmatch, row))
+    return filled and not any(map(is_value, row))

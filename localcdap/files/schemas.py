@@ -10,6 +10,16 @@ from localcdap.api.arrow import from_arrow_schema
 _LOGICAL: Final = frozenset(type.value for type in LogicalType)
 
 
+def read_schema(file: str, format: str) -> Schema:
+    """Return the schema of an Avro, Parquet or ORC file.
+
+    :raises ValueError: or an OSError or EOFError, when the file cannot be read.
+    :raises SchemaError: for a type that no schema has.
+    """
+    readers = {"avro": read_avro_schema, "parquet": read_parquet_schema, "orc": read_orc_schema}
+    return readers[format](file)
+
+
 def read_avro_schema(file: str) -> Schema:
     """Return the schema in the header of an Avro file."""
     import fastavro

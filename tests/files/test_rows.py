@@ -20,10 +20,12 @@ from pyarrow import orc
 
 from localcdap.api import StageError
 from localcdap.api.errors import BadRequestError
-from localcdap.plugin_lib.files.readers.sheets import make_safe_names
-from localcdap.plugin_lib.wrangler.files import readers
-from localcdap.plugin_lib.wrangler.files.formats import FileInput, describe_format, detect_format
-from localcdap.plugin_lib.wrangler.files.readers import RowReader, UnreadableRow
+from localcdap.files import limits
+from localcdap.files.column_names import make_safe_names
+from localcdap.files.delimited import UnreadableRow
+from localcdap.files.formats import FileInput, describe_format, detect_format
+from localcdap.files.rows import RowReader
+from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format
 
 
 def read(
@@ -36,7 +38,7 @@ def read(
     if content is not None:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     given = FileInput(str(path), **how)
-    reader = RowReader(given, detect_format(given, first))
+    reader = RowReader(given, detect_recipe_format(given, first))
     items = list(reader)
     assert reader.share in (1.0, None)
     reader.close()
@@ -187,7 +189,7 @@ def test_blanks_after_a_quote_are_no_error(tmp_path: Path) -> None:
 
 
 def test_huge_values_are_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "_LARGEST_VALUE", 100)
+    monkeypatch.setattr(limits, "LARGEST_VALUE", 100)
     found = read(tmp_path / "a.csv", f"a,b\n1,{'x' * 200}\n3,4\n")
     assert found == [
         "Line 2: value 2 has more than 100 characters; is a quote not closed?",

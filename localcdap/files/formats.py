@@ -1,0 +1,172 @@
+"""How a file is read: as asked for, or as its name and contents suggest."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError
+from localcdap.files import detection
+from localcdap.files.compression import READ_ERRORS
+from localcdap.files.detection import FileFacts, FileHead, KnownFacts, detect_facts, read_head
+from localcdap.java.charsets import find_encoding
+from localcdap.text import plural
+
+CSV: Final = "csv"
+TSV: Final = "tsv"
+JSON: Final = "json"
+EXCEL: Final = "excel"
+TEXT: Final = "text"
+DOCUMENT: Final = "document"
+"""A text that is one record."""
+BLOB: Final = "blob"
+"""Bytes that are one record."""
+INPUT_FORMATS: Final = (CSV, TSV, JSON, "parquet", "orc", "avro", EXCEL, TEXT, DOCUMENT, BLOB)
+DELIMITED: Final = (CSV, TSV)
+WITH_LINES: Final = (*DELIMITED, TEXT, EXCEL)
+"""The formats whose first lines, or rows, can be left out."""
+BODY: Final = "body"
+"""The column of lines and of whole files."""
+_NAMES: Final = {
+    detection.JSON_LINES: JSON,
+    detection.JSON_DOCUMENT: JSON,
+    detection.WORKBOOK: EXCEL,
+    detection.BINARY: BLOB,
+}
+"""Formats by those of detection, where their names differ."""
+_DETECTED: Final = {
+    CSV: detection.DELIMITED,
+    TSV: detection.DELIMITED,
+    JSON: detection.JSON_LINES,
+    EXCEL: detection.WORKBOOK,
+    TEXT: detection.TEXT,
+    DOCUMENT: detection.TEXT,
+    BLOB: detection.BINARY,
+}
+"""Formats of detection by what is asked for, where their names differ."""
+
+
+class FileInput(msgspec.Struct, frozen=True):
+    """A file to read. What is None is detected."""
+
+    path: str
+    format: str | None = None
+    """One of :data:`INPUT_FORMATS`."""
+    delimiter: str | None = None
+    """One character between the values of a line."""
+    header: bool | None = None
+    """Whether the first line, or row of a sheet, has names."""
+    encoding: str | None = None
+    sheet: str | None = None
+    """The name of a sheet; by default the first one is read."""
+    skip_lines: int | None = None
+    """How many lines, or rows of a sheet, at the beginning are left out, such as a title above the names."""
+
+
+class FileFormat(msgspec.Struct, frozen=True):
+    """How a file is read."""
+
+    format: str
+    """One of :data:`INPUT_FORMATS`."""
+    delimiter: str = ","
+    header: bool = True
+    encoding: str = "utf-8"
+    """The name of a codec of Python."""
+    skip_lines: int = 0
+    is_multiline: bool = False
+    """Whether a quoted value is known to contain a line end."""
+
+
+def detect_format(given: FileInput) -> FileFormat:
+    """Return how a file is read.
+
+    :raises BadRequestError: when the file cannot be read, or what is asked for is unknown.
+    """
+    return build_format(given, detect_input_facts(given, read_input_head(given.path)))
+
+
+def detect_input_facts(given: FileInput, head: FileHead) -> FileFacts:
+    """Return what is asked for of a file, and what its beginning says of the rest.
+
+    :raises BadRequestError: when what is asked for is unknown.
+    """
+    return detect_facts(head, _check_input(given))
+
+
+def build_format(given: FileInput, facts: FileFacts) -> FileFormat:
+    """Return how a file is read of which facts are known.
+
+    :raises BadRequestError: when lines are to be left out in a format without lines.
+    """
+    format = given.format or _name_format(facts)
+    is_delimited = format in DELIMITED
+    header = given.header if given.header is not None else facts.has_header or not is_delimited
+    skipped = facts.title_lines if is_delimited else given.skip_lines or 0
+    if skipped and format not in WITH_LINES:
+        raise BadRequestError(
+            f"The first lines of a file cannot be left out where it is read as {format}.",
+            f"Formats with lines or rows are: {', '.join(WITH_LINES)}.",
+        )
+    return FileFormat(
+        format, facts.delimiter or ",", header, facts.encoding, skipped, facts.is_multiline
+    )
+
+
+def read_input_head(path: str) -> FileHead:
+    """Read the beginning of a file.
+
+    :raises BadRequestError: when the file cannot be read.
+    """
+    try:
+        return read_head(path)
+    except FileNotFoundError:
+        raise BadRequestError(f"The file '{path}' does not exist.", "Correct the path.") from None
+    except IsADirectoryError:
+        raise BadRequestError(f"'{path}' is a folder.", "Name one file.") from None
+    except READ_ERRORS as error:
+        raise BadRequestError(f"The file '{path}' cannot be read: {error}.") from None
+
+
+def describe_format(format: FileFormat) -> str:
+    """Return a format in words, such as ``csv with ';', names in the first line``."""
+    name, count = format.format, format.skip_lines
+    skipped = (
+        f", without the first {plural(count, 'line') if count > 1 else 'line'}" if count else ""
+    )
+    if name not in DELIMITED:
+        return name + skipped
+    where = f"line {count + 1}" if count else "the first line"
+    names = f"names in {where}" if format.header else "no line of names"
+    shown = "tabs" if format.delimiter == "\t" else f"'{format.delimiter}'"
+    delimiter = "" if name == TSV else f" with {shown}"
+    return f"{name}{delimiter}{skipped}, {names}"
+
+
+def _check_input(given: FileInput) -> KnownFacts:
+    if given.format is not None and given.format not in INPUT_FORMATS:
+        raise BadRequestError(
+            f"The format '{given.format}' is unknown.",
+            f"Choose one of: {', '.join(INPUT_FORMATS)}.",
+        )
+    encoding = None
+    if given.encoding is not None:
+        encoding = find_encoding(given.encoding)
+        if encoding is None:
+            raise BadRequestError(
+                f"The encoding '{given.encoding}' is unknown.", "Use UTF-8, UTF-16, Windows-1252 …"
+            )
+    delimiter = given.delimiter or ("\t" if given.format == TSV else None)
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        raise BadRequestError(
+            f"The delimiter {delimiter!r} is not one character that is neither a quote nor a line end.",
+            "Use a comma, a semicolon, a tab or another character.",
+        )
+    format = _DETECTED.get(given.format, given.format) if given.format is not None else None
+    return KnownFacts(format, encoding, delimiter, given.header, given.skip_lines)
+
+
+def _name_format(facts: FileFacts) -> str:
+    if facts.format == detection.DELIMITED:
+        return TSV if facts.delimiter == "\t" else CSV
+    return _NAMES.get(facts.format, facts.format)
