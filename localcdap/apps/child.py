@@ -30,11 +30,11 @@ from localcdap.datasets.listeners import TableListenerDelivery
 from localcdap.datasets.transactions import TransactionService
 from localcdap.decoders import decode_msgpack
 from localcdap.messaging.service import MessagingService
+from localcdap.processes.limits import limit_memory
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
 from localcdap.sandbox.loaded_types import LoadedTypes
-from localcdap.sandbox.process_limits import limit_memory
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.transactions.calls import Accessor
 from localcdap.transactions.client import HostTransactionRunner

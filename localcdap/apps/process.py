@@ -24,14 +24,14 @@ from localcdap.apps.child import ENDPOINT, AppEndpoint, AppStartRequest
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.datasets.transactions import TransactionService
+from localcdap.processes.limits import IS_LINUX
+from localcdap.processes.tree import end_group, list_descendants
+from localcdap.processes.umask import read_user_umask
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord, get_socket_address
 from localcdap.rpc.server import Server
-from localcdap.sandbox.descendants import end_group, list_descendants
-from localcdap.sandbox.process_limits import IS_LINUX
 from localcdap.security.access import perform_as_system
 from localcdap.transactions.names import TRANSACTIONS
-from localcdap.umask import read_user_umask
 
 _LOG: Final = logging.getLogger(__name__)
 _START_S: Final = 30.0

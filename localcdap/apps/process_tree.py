@@ -12,13 +12,13 @@ import signal
 from types import FrameType
 from typing import Final, NoReturn
 
-from localcdap.sandbox.descendants import end_adopted
-from localcdap.sandbox.process_limits import (
+from localcdap.processes.limits import (
     IS_LINUX,
     adopt_orphans,
     disable_core_dumps,
     end_with_parent,
 )
+from localcdap.processes.tree import end_adopted
 
 _END_LIMIT_S: Final = 5.0
 

@@ -28,7 +28,7 @@ from localcdap.engine.local.fork_protocol import (
     receive_request,
     send_reply,
 )
-from localcdap.sandbox.process_limits import end_with_parent
+from localcdap.processes.limits import end_with_parent
 
 _BACKLOG: Final = 16
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.leases import are_leases_held
 from localcdap.engine.local.server_record import LEASES, read_server_record
-from localcdap.sandbox.process_limits import end_with_parent
-from localcdap.umask import protect_new_files
+from localcdap.processes.limits import end_with_parent
+from localcdap.processes.umask import protect_new_files
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,7 @@ import time
 from localcdap.engine.fork_server import ForkServer, LoadedCode, apply_request, bind_socket
 from localcdap.engine.local import worker_daemon
 from localcdap.engine.local.fork_protocol import WORKER_SOCKET, describe_origin
-from localcdap.sandbox.process_limits import end_with_parent
+from localcdap.processes.limits import end_with_parent
 
 
 def main() -> None:

@@ -15,12 +15,12 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.security import SYSTEM_PRINCIPAL
 from localcdap.home import Home
 from localcdap.host.host import Host
+from localcdap.processes.umask import protect_new_files
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import connect_or_become_host
 from localcdap.rpc.host_start import EXPECTS_RUN, HostReport
 from localcdap.security.principals import set_process_principal
 from localcdap.settings import load_settings
-from localcdap.umask import protect_new_files
 from localcdap.version import VERSION
 
 _PAUSE_S: Final = 0.1

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from localcdap.api.errors import HostError
-from localcdap.file_locks import is_locked
+from localcdap.processes.single_instance import is_locked
 
 if TYPE_CHECKING:
     from localcdap.rpc.frames import Answer

@@ -16,13 +16,13 @@ import traceback
 from multiprocessing.connection import Connection
 from typing import Final, NoReturn
 
+from localcdap.processes.limits import adopt_orphans, end_with_parent
+from localcdap.processes.tree import end_adopted, end_group
 from localcdap.rpc.methods import get_remote_method, list_method_names
 from localcdap.rpc.peer import answer_calls
-from localcdap.sandbox.descendants import end_adopted, end_group
 from localcdap.sandbox.jobs import prepare_job
 from localcdap.sandbox.plugin_methods import call_method
 from localcdap.sandbox.process_guard import ProcessGuard
-from localcdap.sandbox.process_limits import adopt_orphans, end_with_parent
 from localcdap.sandbox.sample_artifact import rehearse
 from localcdap.sandbox.worker import WorkerService, serve
 

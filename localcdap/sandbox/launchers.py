@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.processes.limits import IS_LINUX
+from localcdap.processes.tree import end_group, list_descendants
+from localcdap.processes.umask import read_user_umask
 from localcdap.rpc.methods import make_proxy
 from localcdap.rpc.peer import Caller
-from localcdap.sandbox.descendants import end_group, list_descendants
 from localcdap.sandbox.fork_server import FORK_SERVICE, WorkerForkService
-from localcdap.sandbox.process_limits import IS_LINUX
-from localcdap.umask import read_user_umask
 
 _LOG: Final = logging.getLogger(__name__)
 _START_LIMIT_S: Final = 30.0

@@ -16,16 +16,16 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.serialization.structs import unpack
-from localcdap.rpc.frames import Answer, Call, Fault, receive, send, to_error
-from localcdap.rpc.methods import make_proxy
-from localcdap.sandbox.descendants import (
+from localcdap.processes.limits import IS_LINUX
+from localcdap.processes.tree import (
     is_running,
     list_descendants,
     measure_delay,
     measure_memory,
 )
+from localcdap.rpc.frames import Answer, Call, Fault, receive, send, to_error
+from localcdap.rpc.methods import make_proxy
 from localcdap.sandbox.launchers import WorkerLauncher
-from localcdap.sandbox.process_limits import IS_LINUX
 from localcdap.sandbox.worker import OUT_OF_MEMORY, JobResult, WorkerService
 
 _LOG: Final = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from types import FrameType, FunctionType
 from typing import Any, Final
 
 from localcdap.artifacts.loading import ArtifactFinder, is_artifact_module
+from localcdap.processes.limits import IS_LINUX
 from localcdap.sandbox.fingerprint import ModuleFingerprint
-from localcdap.sandbox.process_limits import IS_LINUX
 
 _STANDARD_STREAMS: Final = (0, 1, 2)
 _IMPORT_HOOKS: Final = ("meta_path", "path_hooks")

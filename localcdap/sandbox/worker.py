@@ -20,11 +20,11 @@ import msgspec
 import localcdap.sandbox.plugin_methods
 import localcdap.sandbox.stage_configuration  # noqa: F401 - loaded before the first call
 from localcdap.api.serialization.structs import pack
+from localcdap.processes.limits import adopt_orphans, limit_memory
 from localcdap.rpc.frames import Fault, to_fault
 from localcdap.rpc.peer import answer_calls
 from localcdap.sandbox.jobs import run_job
 from localcdap.sandbox.process_guard import ProcessGuard
-from localcdap.sandbox.process_limits import adopt_orphans, limit_memory
 
 OUT_OF_MEMORY: Final = 97
 """Exit code of a worker that reached its memory limit."""

@@ -23,8 +23,8 @@ from localcdap.api.errors import NotFoundError, PluginError
 from localcdap.apps.model import AppAnswer, AppRequest, AppSummary
 from localcdap.cli.main import run
 from localcdap.datasets.transactions import TransactionService
+from localcdap.processes.limits import IS_LINUX
 from localcdap.rpc.host_record import read_host_record
-from localcdap.sandbox.process_limits import IS_LINUX
 from localcdap.testing import TemporaryInstance
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from localcdap.engine.local.leases import are_leases_held, find_oldest_lease, hold_lease
-from localcdap.file_locks import is_locked
+from localcdap.processes.single_instance import is_locked
 
 HOLDER = """
 import sys, time

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import HostError, HostLostError, SettingsError
+from localcdap.processes.umask import read_user_umask
 from localcdap.rpc.client import Client
 from localcdap.rpc.fingerprint import compute_fingerprint
 from localcdap.rpc.host_lock import HostLock, connect_or_become_host
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.host_start import LOG_FILE, HostReport, HostStart, is_hosted
 from localcdap.rpc.server import Server
-from localcdap.umask import read_user_umask
 
 from .services import Echo
 

@@ -12,9 +12,9 @@ import time
 import psutil
 import pytest
 
+from localcdap.processes.limits import IS_LINUX
 from localcdap.sandbox import descendants
 from localcdap.sandbox.launchers import ProcessLauncher
-from localcdap.sandbox.process_limits import IS_LINUX
 from localcdap.sandbox.process_pool import ProcessPool
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.sandbox.conftest import MEMORY_MB

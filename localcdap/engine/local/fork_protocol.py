@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from localcdap.decoders import decode_msgpack
-from localcdap.umask import read_user_umask
+from localcdap.processes.umask import read_user_umask
 
 SOCKET: Final = "template.sock"
 """In the engine's directory. Every process that may write to the socket can start processes."""

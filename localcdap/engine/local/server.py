@@ -32,8 +32,8 @@ from localcdap.engine.local.server_record import (
     is_port_open,
     read_server_record,
 )
-from localcdap.file_locks import is_locked
-from localcdap.umask import read_user_umask
+from localcdap.processes.single_instance import is_locked
+from localcdap.processes.umask import read_user_umask
 
 _STARTING: Final = "starting.lock"
 _PAUSE_S: Final = 0.02

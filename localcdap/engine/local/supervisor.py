@@ -50,9 +50,9 @@ from localcdap.engine.local.server_record import (
     is_port_open,
     read_server_record,
 )
-from localcdap.file_locks import is_locked
-from localcdap.sandbox.process_limits import end_with_parent
-from localcdap.umask import protect_new_files, read_user_umask
+from localcdap.processes.limits import end_with_parent
+from localcdap.processes.single_instance import is_locked
+from localcdap.processes.umask import protect_new_files, read_user_umask
 
 _START_S: Final = 180.0
 _STOP_S: Final = 10.0

@@ -51,7 +51,7 @@ from localcdap.engine.preview.scratch_folders import ScratchStaging
 from localcdap.engine.preview.stage_debug import encode_inputs
 from localcdap.engine.preview.stage_runner import OnSample, StageByStageRunner
 from localcdap.messaging.spool import SpoolWriter
-from localcdap.sandbox.process_limits import limit_memory
+from localcdap.processes.limits import limit_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,8 +15,8 @@ from typing import IO, Final
 from localcdap.engine.exit_codes import EXIT_FILE
 from localcdap.engine.local.fork_protocol import request_fork
 from localcdap.engine.messages.orders import ORDER, SPOOL, WorkOrder, write_order
+from localcdap.processes.umask import read_user_umask
 from localcdap.runs.records import ProcessIdentity
-from localcdap.umask import read_user_umask
 
 OUTPUT_FILE: Final = "process.log"
 """The file in the run's directory with everything that a run process prints."""

@@ -17,8 +17,8 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError, LocalcdapError
 from localcdap.decoders import decode_json
-from localcdap.file_locks import is_locked
 from localcdap.files.atomic import write_file
+from localcdap.processes.single_instance import is_locked
 
 REPORT: Final = "--report"
 """The option of a background server: the descriptor to which it writes a byte when it listens."""

@@ -1,7 +1,7 @@
 """The processes that a process has started, directly or not: listing, measuring and ending them.
 
 On Linux the kernel lists the children of a process (``/proc/PID/task/*/children``), and a process that
-adopts orphans (:func:`localcdap.sandbox.process_limits.adopt_orphans`) loses none of them. Elsewhere the
+adopts orphans (:func:`localcdap.processes.limits.adopt_orphans`) loses none of them. Elsewhere the
 list is made of all processes of the machine, and a process whose parent has ended is not in it.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
-from localcdap.sandbox.process_limits import IS_LINUX
+from localcdap.processes.limits import IS_LINUX
 
 _PAUSE_S: Final = 0.002
 _MOST_READS: Final = 50
