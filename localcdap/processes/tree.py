@@ -1,5 +1,8 @@
 """The processes that a process has started, directly or not: listing, measuring and ending them.
 
+Ending has two steps where a process may do something about it: it is asked to end (SIGTERM), and killed when
+it has not ended some seconds later.
+
 On Linux the kernel lists the children of a process (``/proc/PID/task/*/children``), and a process that
 adopts orphans (:func:`localcdap.processes.limits.adopt_orphans`) loses none of them. Elsewhere the
 list is made of all processes of the machine, and a process whose parent has ended is not in it.
@@ -9,17 +12,28 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Final
+from types import FrameType
+from typing import Final, NoReturn
 
-from localcdap.processes.limits import IS_LINUX
+from localcdap.processes.identity import ProcessIdentity, is_alive, is_running
+from localcdap.processes.limits import (
+    IS_LINUX,
+    adopt_orphans,
+    disable_core_dumps,
+    end_with_parent,
+)
 
 _PAUSE_S: Final = 0.002
+_ADOPTED_END_S: Final = 5.0
+"""Seconds within which adopted processes are ended; only one that forks all the time takes long."""
+_EVERY_CHILD: Final = 0x40000000 if IS_LINUX else 0
+"""``__WALL``: children that were started without a signal for their end, too."""
 _MOST_READS: Final = 50
 """Reads of a tree that changes each time; then it is taken to have a running process."""
-_ENDED_STATES: Final = ("Z", "X")
 
 
 def list_descendants(pid: int) -> list[int]:
@@ -56,23 +70,6 @@ def _read_descendants(pid: int) -> tuple[set[int], list[int]]:
     return seen, running
 
 
-def is_running(pid: int) -> bool:
-    """Return whether a process exists and has not ended yet."""
-    if not IS_LINUX:
-        import psutil
-
-        try:
-            return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-        except psutil.Error:
-            return False
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - ten times a second for each call
-            state = file.read().rpartition(b") ")[2][:1].decode("ascii")
-    except OSError:
-        return False
-    return state not in _ENDED_STATES
-
-
 def measure_memory(pids: Iterable[int], enough: int) -> int:
     """Return the resident memory of processes in bytes.
 
@@ -98,6 +95,24 @@ def measure_delay(pid: int) -> float:
         return 0.0
 
 
+def list_children(pid: int) -> list[ProcessIdentity]:
+    """Return the children of a process, those that have ended and wait for it to notice it too."""
+    import psutil
+
+    children = []
+    with suppress(psutil.Error):
+        for child in psutil.Process(pid).children():
+            with suppress(psutil.Error):
+                children.append(ProcessIdentity(child.pid, child.create_time()))
+    return children
+
+
+def kill(pid: int) -> None:
+    """Kill a process; do nothing when it has ended."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
 def end_group(pid: int) -> None:
     """Kill a process and the processes of its process group, all of them in one step.
 
@@ -107,11 +122,73 @@ def end_group(pid: int) -> None:
         group = os.getpgid(pid)
         if group != os.getpgrp():
             os.killpg(group, signal.SIGKILL)
-    with suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGKILL)
+    kill(pid)
 
 
-def end_adopted(keep: Iterable[int], limit_s: float) -> bool:
+def interrupt(process: ProcessIdentity, *, group: bool = True) -> None:
+    """Ask a process to end (SIGTERM); do nothing when it has ended.
+
+    :param group: whether its process group, which it leads, is asked too.
+    """
+    if is_alive(process):
+        with suppress(ProcessLookupError, PermissionError):
+            (os.killpg if group else os.kill)(process.pid, signal.SIGTERM)
+
+
+def interrupt_child(child: subprocess.Popen[bytes]) -> None:
+    """Ask a child of this process to end (SIGTERM); do nothing when it has ended."""
+    child.terminate()
+
+
+def interrupt_this_process() -> None:
+    """Ask this process to end (SIGTERM), as another process would. Any thread may call this: the system
+    interrupts the main thread, in which Python handles signals.
+    """
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def kill_this_group() -> None:
+    """Kill this process with its process group when it leads one and has children that run."""
+    with suppress(ChildProcessError):  # there is none
+        if os.waitpid(-1, os.WNOHANG) == (0, 0) and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
+
+
+def end_child(child: subprocess.Popen[bytes], patience_s: float = 0.0) -> int:
+    """End a child, wait for it and return its exit code, a signal's number negative.
+
+    It is killed when it has not ended after ``patience_s`` seconds, and when an exception, as of a signal
+    handler, ends the wait.
+    """
+    try:
+        if patience_s:
+            child.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(patience_s)
+    finally:
+        child.kill()
+        child.wait()
+    return child.returncode
+
+
+def end_tree(
+    child: subprocess.Popen[bytes], patience_s: float = 0.0, seen: Iterable[int] = ()
+) -> int:
+    """End a child with all that it has started, and return its exit code, a signal's number negative.
+
+    :param patience_s: seconds that it gets to end what it started by itself.
+    :param seen: processes that it was seen to start, whose parents may have ended.
+    """
+    if patience_s:
+        child.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            return child.wait(patience_s)
+    for pid in (child.pid, *{*seen, *list_descendants(child.pid)}):
+        end_group(pid)
+    return child.wait()
+
+
+def end_adopted(keep: Iterable[int], limit_s: float = _ADOPTED_END_S) -> bool:
     """Kill all descendants of the calling process but some of its children and their descendants.
 
     The calling process must adopt orphans. Descendants that start processes meanwhile are found again.
@@ -122,14 +199,87 @@ def end_adopted(keep: Iterable[int], limit_s: float) -> bool:
     kept, end = frozenset(keep), time.monotonic() + limit_s
     while strays := [child for child in _read_children(os.getpid()) if child not in kept]:
         for stray in strays:
-            for each in (*list_descendants(stray), stray):
-                end_group(each)
+            for pid in (*list_descendants(stray), stray):
+                end_group(pid)
             with suppress(ChildProcessError):
                 os.waitpid(stray, os.WNOHANG)
         if time.monotonic() > end:
             return False
         time.sleep(_PAUSE_S)
     return True
+
+
+def reap_children() -> Iterator[tuple[int, int]]:
+    """Let the kernel forget the children that have ended; yield the id and the exit code of each, a signal's
+    number negative.
+
+    :raises ChildProcessError: when no child is left, running or not.
+    """
+    while True:
+        pid, status = os.waitpid(-1, os.WNOHANG | _EVERY_CHILD)
+        if not pid:
+            return
+        yield pid, os.waitstatus_to_exitcode(status)
+
+
+class _EndRequested(BaseException):
+    """The process that started this one asked for the end, or has ended itself."""
+
+
+def fork_below_parent(starter: int) -> int:
+    """Fork this process: the new one returns, this one stays as its parent and never returns.
+
+    The parent exits as the new process does, after it has ended all processes that are left: it adopts
+    orphans, so that a process that was forked twice, or has a session of its own, stays below it. SIGTERM,
+    which it also gets when the starter ends, makes it end them at once. Call this before threads are started.
+
+    Only Linux lets a process adopt orphans. Elsewhere nothing is forked, and the starter has to end the
+    process group.
+
+    :param starter: the id of the process that started this one; its thread that did so must stay alive.
+    :returns: the process id of the parent of the calling process: the starter where nothing is forked.
+    """
+    if not IS_LINUX:
+        return starter
+    signal.signal(signal.SIGTERM, _request_end)
+    try:
+        end_with_parent(starter, signal.SIGTERM)
+        adopt_orphans()
+        parent = os.getpid()
+        child = os.fork()
+        if not child:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            end_with_parent(parent)
+            return parent
+        status = _wait_for(child)
+    except _EndRequested:
+        status = 0
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    end_adopted(())
+    return _exit_like(status)
+
+
+def _wait_for(child: int) -> int:
+    """Wait until the child has ended, and let the kernel forget the others that end; return its status."""
+    while True:
+        pid, status = os.waitpid(-1, 0)
+        if pid == child:
+            return status
+
+
+def _exit_like(status: int) -> NoReturn:
+    """End this process with the exit code, or by the signal, of a process with this status."""
+    if os.WIFSIGNALED(status):
+        disable_core_dumps()
+        number = os.WTERMSIG(status)
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _request_end(_number: int, _frame: FrameType | None) -> None:
+    raise _EndRequested
 
 
 def _read_children(pid: int) -> Iterator[int]:
@@ -149,10 +299,10 @@ def _scan_descendants(pid: int) -> list[int]:
     import psutil
 
     try:
-        found = psutil.Process(pid).children(recursive=True)
+        children = psutil.Process(pid).children(recursive=True)
     except psutil.Error:
         return []
-    return [each.pid for each in found if is_running(each.pid)]
+    return [child.pid for child in children if is_running(child.pid)]
 
 
 def _measure_resident(pid: int) -> int:

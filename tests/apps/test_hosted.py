@@ -188,7 +188,7 @@ def test_a_process_that_it_detached_ends_with_a_killed_host(tmp_path):
     inner = f"import subprocess; print({detached}.pid, flush=True)"
     below = (
         "import os, subprocess, sys, time\n"
-        "from localcdap.apps.process_tree import fork_below_parent\n"
+        "from localcdap.processes.tree import fork_below_parent\n"
         "fork_below_parent(os.getppid())\n"
         f"subprocess.run([sys.executable, '-c', {inner!r}])\n"
         "time.sleep(600)"

@@ -25,7 +25,7 @@ import pytest
 from localcdap.api.errors import EngineError
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.child_processes import WORKER_SERVER, IdleWorkers, find_daemons
-from localcdap.engine.local.fork_protocol import SOCKET, WORKER_SOCKET
+from localcdap.engine.local.forks import SOCKET, WORKER_SOCKET
 from localcdap.engine.local.leases import hold_lease
 from localcdap.engine.local.server import EngineServer
 from localcdap.engine.local.server_record import (
@@ -479,7 +479,7 @@ class TestShared:
         reaper = IdleWorkers(record.server, tmp_path)
         reaper.end_idle(forks)
         assert new <= daemons(), "one look is not enough"
-        reaper._idle &= {psutil.Process(pid) for pid in new}
+        reaper._idle = {process for process in reaper._idle if process.pid in new}
         reaper.end_idle(forks)
 
         eventually(lambda: not new & daemons(), "they are ended")

@@ -21,14 +21,13 @@ from types import FrameType
 from typing import Final
 
 import msgspec
-import psutil
 
 from localcdap.decoders import decode_json
 from localcdap.engine.local.child_processes import (
     RUN_SERVER,
     WORKER_SERVER,
-    ForkServerSupervisor,
     IdleWorkers,
+    keep_fork_server,
 )
 from localcdap.engine.local.class_archive import ClassArchive, TrainingServer
 from localcdap.engine.local.java_runtime import find_java
@@ -50,9 +49,11 @@ from localcdap.engine.local.server_record import (
     is_port_open,
     read_server_record,
 )
-from localcdap.processes.limits import end_with_parent
+from localcdap.processes.identity import listens_on, read_command, wait_for_end
 from localcdap.processes.single_instance import is_locked
-from localcdap.processes.umask import protect_new_files, read_user_umask
+from localcdap.processes.spawn import start_process
+from localcdap.processes.tree import end_child, kill
+from localcdap.processes.umask import protect_new_files
 
 _START_S: Final = 180.0
 _STOP_S: Final = 10.0
@@ -107,7 +108,7 @@ def _serve(directory: Path, options: ServerOptions) -> bool:
     finally:
         record.unlink(missing_ok=True)
         if server is not None:
-            _end_server(server)
+            end_child(server, _STOP_S)
 
 
 def _train(directory: Path, options: ServerOptions) -> None:
@@ -120,7 +121,7 @@ def _train(directory: Path, options: ServerOptions) -> None:
             folder, options, port, secrets.token_urlsafe(32), jvm_options, low_priority=True
         )
         return TrainingServer(
-            server, folder, lambda: is_port_open(port) and _has_port(server, port)
+            server, folder, lambda: is_port_open(port) and listens_on(server.pid, port)
         )
 
     ClassArchive(directory, find_java()).create(start, lambda: is_locked(directory / LOCK))
@@ -149,11 +150,10 @@ def _end_orphan(directory: Path) -> None:
     record = read_server_record(directory)
     if record is None:
         return
-    with contextlib.suppress(psutil.Error):
-        orphan = psutil.Process(record.server)
-        if any(argument.startswith(f"{directory}{os.sep}") for argument in orphan.cmdline()):
-            orphan.kill()
-            orphan.wait(_STOP_S)
+    folder = f"{directory}{os.sep}"
+    if any(argument.startswith(folder) for argument in read_command(record.server)):
+        kill(record.server)
+        wait_for_end(record.server, _STOP_S)
 
 
 def _start_server(
@@ -168,42 +168,24 @@ def _start_server(
     write_configuration(directory, port, options.cores, options.memory)
     java, *arguments = build_server_command(find_java(), options.cores, options.memory, directory)
     with (directory / OUTPUT).open("wb") as output:
-        return subprocess.Popen(
+        return start_process(
             [java, *jvm_options, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=build_server_environment(token),
-            cwd=directory,
-            umask=read_user_umask(),
-            preexec_fn=_lower_priority if low_priority else _die_with_parent,  # noqa: PLW1509 - one thread
+            output=output,
+            directory=directory,
+            environment=build_server_environment(token),
+            new_session=False,
+            ends_with_parent=True,
+            low_priority=low_priority,
         )
-
-
-def _lower_priority() -> None:
-    _die_with_parent()
-    os.nice(19)
-
-
-def _die_with_parent() -> None:
-    """Have the kernel end the server when its supervisor is killed (Linux only)."""
-    end_with_parent(os.getppid())
 
 
 def _wait_until_open(server: subprocess.Popen[bytes], port: int) -> bool:
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline and server.poll() is None:
-        if is_port_open(port) and _has_port(server, port):
+        # No other process may receive the token of the server.
+        if is_port_open(port) and listens_on(server.pid, port):
             return True
         time.sleep(0.05)
-    return False
-
-
-def _has_port(server: subprocess.Popen[bytes], port: int) -> bool:
-    """Whether it is this server that listens on the port: no other process may receive its token."""
-    with contextlib.suppress(psutil.Error):
-        sockets = psutil.Process(server.pid).net_connections("tcp")
-        return any(s.laddr.port == port and s.status == psutil.CONN_LISTEN for s in sockets)
     return False
 
 
@@ -214,8 +196,8 @@ def _watch_server(server: subprocess.Popen[bytes], directory: Path, options: Ser
     limit = options.idle_minutes * 60
     pause = min(1.0, limit / 4) if limit else 1.0
     with (
-        ForkServerSupervisor(directory, RUN_SERVER) as run_server,
-        ForkServerSupervisor(directory, WORKER_SERVER, build_worker_environment()) as worker_server,
+        keep_fork_server(directory, RUN_SERVER) as run_server,
+        keep_fork_server(directory, WORKER_SERVER, build_worker_environment()) as worker_server,
     ):
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -234,15 +216,6 @@ def _watch_server(server: subprocess.Popen[bytes], directory: Path, options: Ser
                 return True
             if not (directory / RECORD).exists():
                 return False
-
-
-def _end_server(server: subprocess.Popen[bytes]) -> None:
-    server.terminate()
-    try:
-        server.wait(_STOP_S)
-    except (subprocess.TimeoutExpired, _StopRequested):
-        server.kill()
-        server.wait()
 
 
 def _create_record(

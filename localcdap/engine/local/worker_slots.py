@@ -14,12 +14,12 @@ import contextlib
 import fcntl
 import os
 import secrets
-import signal
 import time
 from pathlib import Path
 from typing import Final
 
 from localcdap.engine.local.leases import list_holders, take_lease
+from localcdap.processes.tree import kill
 
 FOLDER: Final = "workers"
 """In the engine's directory: the slots, and for each number a folder with the leases of its workers."""
@@ -114,8 +114,7 @@ def end_workers(folder: Path, number: int) -> bool:
     deadline = time.monotonic() + _END_S
     while holders := list_holders(leases):
         for pid in holders:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            kill(pid)
         if time.monotonic() > deadline:
             return False
         time.sleep(_POLL_S)
