@@ -1,14 +1,14 @@
 """The process that owns the local Spark server: it starts the server, stops it when idle, and ends with it.
 
-``python -m localcdap.engine.local.supervisor DIRECTORY`` reads its options as JSON from standard input,
-locks ``server.lock``, which contains its process id, while the server runs, and writes ``server.json`` when
-the server can be reached. It stops when that file is removed.
+``python -m localcdap.engine.local.supervisor DIRECTORY`` reads its options as JSON from standard input, locks
+``server.lock``, which contains its process id, while the server runs, and writes ``server.json`` when the
+server can be reached. It stops when that file is removed.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
-import fcntl
 import os
 import secrets
 import signal
@@ -50,7 +50,7 @@ from localcdap.engine.local.server_record import (
     read_server_record,
 )
 from localcdap.processes.identity import listens_on, read_command, wait_for_end
-from localcdap.processes.single_instance import is_locked
+from localcdap.processes.single_instance import REPORT, StartReport, is_locked, take_lock
 from localcdap.processes.spawn import start_process
 from localcdap.processes.tree import end_child, kill
 from localcdap.processes.umask import protect_new_files
@@ -72,25 +72,27 @@ class _StopRequested(BaseException):
     """A signal requested the stop."""
 
 
-def supervise(directory: Path, options: ServerOptions) -> None:
+def supervise(directory: Path, options: ServerOptions, report: StartReport) -> None:
     """Start the server and return when it has ended, was asked to end, or was idle for too long.
 
     Returns at once when another supervisor has locked the directory.
+
+    :param report: sent when the server can be reached.
     """
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = _take_lock(directory / LOCK)
+    lock = take_lock(directory / LOCK, _LOCK_S)
     if lock is None:
         return
     signal.signal(signal.SIGTERM, _request_stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(_StopRequested):
-        was_idle = _serve(directory, options)
+        was_idle = _serve(directory, options, report)
         os.close(lock)
         if was_idle:
             _train(directory, options)
 
 
-def _serve(directory: Path, options: ServerOptions) -> bool:
+def _serve(directory: Path, options: ServerOptions, report: StartReport) -> bool:
     """Run the server to its end; return whether it was stopped because nobody used it."""
     server: subprocess.Popen[bytes] | None = None
     record = directory / RECORD
@@ -103,6 +105,7 @@ def _serve(directory: Path, options: ServerOptions) -> bool:
         server = _start_server(directory, options, port, token, archive.options)
         if _wait_until_open(server, port):
             _write_record(record, _create_record(server, options, port, token))
+            report.send(b"listens")
             return _watch_server(server, directory, options)
         return False
     finally:
@@ -125,24 +128,6 @@ def _train(directory: Path, options: ServerOptions) -> None:
         )
 
     ClassArchive(directory, find_java()).create(start, lambda: is_locked(directory / LOCK))
-
-
-def _take_lock(path: Path) -> int | None:
-    """Lock a file until the returned descriptor is closed; None when another process holds the lock."""
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    deadline = time.monotonic() + _LOCK_S
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                os.close(lock)
-                return None
-            time.sleep(0.02)
-        else:
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, str(os.getpid()).encode(), 0)
-            return lock
 
 
 def _end_orphan(directory: Path) -> None:
@@ -264,4 +249,9 @@ def _request_stop(_number: int, _frame: FrameType | None) -> None:
 
 if __name__ == "__main__":
     protect_new_files()
-    supervise(Path(sys.argv[1]), decode_json(sys.stdin.buffer.read(), type=ServerOptions))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("directory", type=Path)
+    parser.add_argument(REPORT, type=int)
+    arguments = parser.parse_args()
+    read_options = decode_json(sys.stdin.buffer.read(), type=ServerOptions)
+    supervise(arguments.directory, read_options, StartReport(arguments.report))
