@@ -39,7 +39,7 @@ from localcdap.processes.fork_protocol import (
     send_message,
 )
 from localcdap.processes.limits import end_with_parent
-from localcdap.processes.spawn import build_main_command, start_process
+from localcdap.processes.spawn import start_process
 from localcdap.processes.tree import end_adopted, end_group, reap_children
 
 _END_S: Final = 15.0
@@ -53,19 +53,18 @@ class OwnedForkServer:
 
     The server ends, and all its forks with it, when it is closed and when this process ends.
 
-    :param module: its ``main`` gets the descriptor for :class:`InheritedEntrance` as a text.
+    :param command: its program and arguments; the descriptor for :class:`InheritedEntrance` is added.
     :raises OSError: when it cannot be started.
     """
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
         self.pids: Final[set[int]] = set()
         """The ids of the forks that were not ended by :meth:`end`."""
         self.has_forked: bool = False
         self._channel, theirs = socket.socketpair()
         with theirs:
-            self._process = start_process(
-                build_main_command(module, theirs.fileno()), descriptors=[theirs.fileno()]
-            )
+            descriptor = theirs.fileno()
+            self._process = start_process([*command, str(descriptor)], descriptors=[descriptor])
 
     def fork(self, argument: bytes, streams: Sequence[int], limit_s: float) -> int:
         """Have a process forked, in a session of its own; return its id.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import subprocess
 import time
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from localcdap.processes.limits import IS_LINUX
+
+if TYPE_CHECKING:
+    import subprocess
 
 _SAME_S: Final = 1.0
 """Seconds; the creation time of a process is computed from the clock, which may have been set since."""

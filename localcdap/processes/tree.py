@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from types import FrameType
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from localcdap.processes.identity import ProcessIdentity, is_alive, is_running
 from localcdap.processes.limits import (
@@ -26,6 +25,9 @@ from localcdap.processes.limits import (
     disable_core_dumps,
     end_with_parent,
 )
+
+if TYPE_CHECKING:
+    import subprocess
 
 _PAUSE_S: Final = 0.002
 _ADOPTED_END_S: Final = 5.0
@@ -161,10 +163,7 @@ def end_child(child: subprocess.Popen[bytes], patience_s: float = 0.0) -> int:
     handler, ends the wait.
     """
     try:
-        if patience_s:
-            child.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(patience_s)
+        _ask_to_end(child, patience_s)
     finally:
         child.kill()
         child.wait()
@@ -179,13 +178,22 @@ def end_tree(
     :param patience_s: seconds that it gets to end what it started by itself.
     :param seen: processes that it was seen to start, whose parents may have ended.
     """
+    if not _ask_to_end(child, patience_s):
+        for pid in (child.pid, *{*seen, *list_descendants(child.pid)}):
+            end_group(pid)
+    return child.wait()
+
+
+def _ask_to_end(child: subprocess.Popen[bytes], patience_s: float) -> bool:
+    """Ask a child to end unless it gets no time for it; return whether it has ended in time."""
     if patience_s:
+        import subprocess
+
         child.terminate()
         with suppress(subprocess.TimeoutExpired):
-            return child.wait(patience_s)
-    for pid in (child.pid, *{*seen, *list_descendants(child.pid)}):
-        end_group(pid)
-    return child.wait()
+            child.wait(patience_s)
+            return True
+    return False
 
 
 def end_adopted(keep: Iterable[int], limit_s: float = _ADOPTED_END_S) -> bool:

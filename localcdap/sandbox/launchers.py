@@ -111,7 +111,7 @@ class ForkingLauncher:
         if self._closed:
             raise OSError("The plugin worker was closed.")
         if self._server is None:
-            self._server = OwnedForkServer(_FORK_SERVER)
+            self._server = OwnedForkServer(build_main_command(_FORK_SERVER))
         return self._server
 
     def _end_server(self) -> None:
