@@ -1,9 +1,9 @@
 """Requests to fork servers, and how a process takes over the state of the one that has it forked.
 
 Each request has a connection of its own, on which it is sent as MessagePack behind its length; the
-descriptors that the new process gets go with the length. The new process itself replies with its id and waits
-until the reply is confirmed: it exits at once when its caller waits no more, who then does without it. A
-server that cannot serve a request closes the connection.
+descriptors that the new process gets go with the length. The reply is the id of the new process. One that
+outlives its server replies itself and waits until the reply is confirmed: it exits at once when its caller
+waits no more, who then does without it. A server that cannot serve a request closes the connection.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ def fork_at(directory: Path, name: str, request: ForkRequest, streams: Sequence[
         connection.settimeout(TIMEOUT_S)
         _connect(connection, directory, name)
         send_message(connection, request, streams)
-        return confirm_fork(connection)
+        pid = receive_number(connection)
+        connection.sendall(_CONFIRMATION)
+        return pid
     return None
 
 
@@ -115,13 +117,6 @@ def _connect(connection: socket.socket, directory: Path, name: str) -> None:
         connection.connect(f"/proc/self/fd/{folder}/{name}")
     finally:
         os.close(folder)
-
-
-def confirm_fork(connection: socket.socket) -> int:
-    """Receive the id of the new process, and confirm it: otherwise it exits at once."""
-    pid: int = decode_msgpack(receive_message(connection), type=int)
-    connection.sendall(_CONFIRMATION)
-    return pid
 
 
 def apply_state(state: CallerState) -> None:
@@ -171,19 +166,21 @@ def send_message(
 ) -> None:
     """Send a request or a reply, and descriptors with it."""
     data = msgspec.msgpack.encode(message)
-    socket.send_fds(connection, [_LENGTH.pack(len(data))], descriptors)
-    connection.sendall(data)
+    frame = _LENGTH.pack(len(data)) + data
+    sent = socket.send_fds(connection, [frame], descriptors)
+    connection.sendall(frame[sent:])
 
 
-def receive_message(connection: socket.socket) -> bytes:
-    """Receive a reply.
+def receive_number(connection: socket.socket) -> int:
+    """Receive a reply: a process id or an exit code.
 
     :raises OSError: when it is not received in time.
     :raises EOFError: when only a part of it is received.
+    :raises msgspec.DecodeError: when it is not a number.
     """
-    return _receive_exactly(
-        connection, _LENGTH.unpack(_receive_exactly(connection, _LENGTH.size))[0]
-    )
+    length = _LENGTH.unpack(_receive_exactly(connection, _LENGTH.size))[0]
+    number: int = decode_msgpack(_receive_exactly(connection, length), type=int)
+    return number
 
 
 def _receive_exactly(connection: socket.socket, length: int) -> bytes:

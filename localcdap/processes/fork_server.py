@@ -25,15 +25,13 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from localcdap.decoders import decode_msgpack
 from localcdap.processes.fork_protocol import (
     TIMEOUT_S,
     EndRequest,
     ForkRequest,
     apply_state,
     close_descriptors,
-    confirm_fork,
-    receive_message,
+    receive_number,
     receive_request,
     reply_and_wait,
     send_message,
@@ -74,7 +72,7 @@ class OwnedForkServer:
         """
         with self._open_connection(limit_s) as connection:
             send_message(connection, ForkRequest(argument, new_session=True), streams)
-            pid = confirm_fork(connection)
+            pid = receive_number(connection)
         self.pids.add(pid)
         self.has_forked = True
         return pid
@@ -87,8 +85,7 @@ class OwnedForkServer:
         self.pids.discard(pid)
         with self._open_connection(_END_S) as connection:
             send_message(connection, EndRequest(pid))
-            code: int = decode_msgpack(receive_message(connection), type=int)
-            return code
+            return receive_number(connection)
 
     def close(self) -> None:
         """Have the server end, which ends all forks first, and wait for that."""
@@ -197,6 +194,10 @@ class InheritedEntrance:
 class Forks(Protocol):
     """The processes that a server has forked."""
 
+    are_owned: bool
+    """Whether they end with the server. A caller that waits no more ends the server then, so that the new
+    process need not know whether it does: the server replies, sooner than a new process could."""
+
     def fork(self, argument: bytes) -> int:
         """Fork; return the process id of the new process, and 0 in it."""
 
@@ -216,6 +217,8 @@ class FreeForks:
     :param on_end: called in the server with the request's argument and the exit code, a signal's number
         negative, of each process that has ended. It may be called at any time.
     """
+
+    are_owned = False
 
     def __init__(self, on_end: Callable[[bytes, int], None] | None = None) -> None:
         self._on_end: Final = on_end
@@ -258,6 +261,8 @@ class OwnedForks:
     with all that it has started. One that has ended by itself stays a zombie until then, so that its exit
     code is known and its id means no other process.
     """
+
+    are_owned = True
 
     def __init__(self) -> None:
         self._pids: Final[set[int]] = set()
@@ -354,40 +359,44 @@ class ForkServer:
         try:
             if isinstance(request, EndRequest):
                 send_message(connection, self._forks.end(request.pid))
-            elif self._can_serve(request, streams) and not self._forks.fork(request.argument):
-                self._entrance.close()
-                _begin(request, connection, streams)
-                fork = Fork(request.argument, others)
-                others = []
-                return fork
+            elif self._can_serve(request, streams):
+                pid = self._forks.fork(request.argument)
+                if not pid:
+                    self._begin(request, connection, streams)
+                    fork = Fork(request.argument, others)
+                    others = []
+                    return fork
+                if self._forks.are_owned:
+                    send_message(connection, pid)
             return None
         finally:
             close_descriptors(*streams, *others)
 
+    def _begin(self, request: ForkRequest, connection: socket.socket, streams: list[int]) -> None:
+        """Take the streams and the state of the caller, in a forked process; exit when the caller waits no
+        more, since it does without this process.
+        """
+        self._entrance.close()
+        try:
+            if request.new_session:
+                os.setsid()
+            if not self._forks.are_owned:
+                reply_and_wait(connection)
+        except (OSError, EOFError):
+            os._exit(0)
+        try:
+            for number, stream in enumerate(streams):
+                os.dup2(stream, number)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            if request.state is not None:
+                apply_state(request.state)
+        except BaseException:  # this process must not go on as a server
+            traceback.print_exc()
+            os._exit(1)
+
     def _can_serve(self, request: ForkRequest, streams: list[int]) -> bool:
         origin = [] if request.state is None else request.state.origin
         return len(streams) == _STREAMS and origin == self._origin and self._is_current()
-
-
-def _begin(request: ForkRequest, connection: socket.socket, streams: list[int]) -> None:
-    """Take the streams and the state of the caller; exit when it waits no more, since it does without this
-    process.
-    """
-    try:
-        if request.new_session:
-            os.setsid()
-        reply_and_wait(connection)
-    except (OSError, EOFError):
-        os._exit(0)
-    try:
-        for number, stream in enumerate(streams):
-            os.dup2(stream, number)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        if request.state is not None:
-            apply_state(request.state)
-    except BaseException:  # this process must not go on as a server
-        traceback.print_exc()
-        os._exit(1)
 
 
 def _list_loaded_files() -> set[str]:

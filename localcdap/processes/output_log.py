@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 from collections import deque
@@ -46,8 +47,6 @@ def write_stack_on_request() -> None:
     """Have the stack of the main thread written to standard error at :func:`request_stack`, which works
     inside C code too, and when a signal such as SIGSEGV ends this process.
     """
-    import faulthandler
-
     # A separate descriptor: the stack must arrive even when a plugin has closed standard error.
     errors = os.dup(2)
     faulthandler.enable(errors, all_threads=False)

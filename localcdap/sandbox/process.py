@@ -22,7 +22,7 @@ from localcdap.processes.tree import list_descendants, measure_delay, measure_me
 from localcdap.rpc.frames import Answer, Call, Fault, receive, send, to_error
 from localcdap.rpc.methods import make_proxy
 from localcdap.sandbox.launchers import WorkerLauncher
-from localcdap.sandbox.worker import OUT_OF_MEMORY, JobResult, WorkerService
+from localcdap.sandbox.worker import OUT_OF_MEMORY, WORKER_SERVICE, JobResult, WorkerService
 
 _LOG: Final = logging.getLogger(__name__)
 _LIMITS_CHECKED_EVERY_S: Final = 0.1
@@ -87,7 +87,7 @@ class WorkerProcess:
         if (
             not launcher.forks
         ):  # the start takes long, and the time of the first call does not include it
-            make_proxy(self, "worker", WorkerService, _START_LIMIT_S).ready()
+            make_proxy(self, WORKER_SERVICE, WorkerService, _START_LIMIT_S).ready()
 
     @property
     def is_usable(self) -> bool:
@@ -105,7 +105,7 @@ class WorkerProcess:
 
         :raises WorkerLostError: when the job exceeds a limit, or the process ends.
         """
-        service = make_proxy(self, "worker", WorkerService, time_limit_s)
+        service = make_proxy(self, WORKER_SERVICE, WorkerService, time_limit_s)
         result = service.run(job, request, is_last)
         if not is_last and (result.has_children or IS_LINUX) and (left := self._list_left_behind()):
             count = f"{len(left):,} processes" if len(left) > 1 else "a process"

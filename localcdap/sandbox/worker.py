@@ -25,6 +25,8 @@ from localcdap.rpc.peer import answer_calls
 from localcdap.sandbox.jobs import run_job
 from localcdap.sandbox.process_guard import ProcessGuard
 
+WORKER_SERVICE: Final = "worker"
+"""The name under which the supervisor calls :class:`WorkerService`."""
 OUT_OF_MEMORY: Final = 97
 """Exit code of a worker that reached its memory limit."""
 
@@ -84,7 +86,7 @@ def serve(connection: int, memory_mb: int, guard: ProcessGuard) -> NoReturn:
     adopt_orphans()
     limit_memory(memory_mb)
     write_stack_on_request()
-    answer_calls(Connection(connection), {"worker": WorkerService(guard)})
+    answer_calls(Connection(connection), {WORKER_SERVICE: WorkerService(guard)})
     # Not sys.exit: threads and exit handlers of plugins must not keep the process alive.
     os._exit(0)
 

@@ -153,7 +153,7 @@ def test_one_whose_caller_waits_no_more_leaves(running: Running, monkeypatch: py
     def give_up(*_: object) -> None:
         raise OSError
 
-    monkeypatch.setattr(forking, "receive_message", give_up)
+    monkeypatch.setattr(forking, "receive_number", give_up)
     pid, input = running.fork("late")
     assert pid is None
 
