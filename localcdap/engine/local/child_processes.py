@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from localcdap.engine.local.leases import find_oldest_lease
 from localcdap.engine.local.server_record import LEASES
 from localcdap.engine.local.worker_slots import list_daemons
 from localcdap.processes.identity import ProcessIdentity, read_command
+from localcdap.processes.leases import find_oldest_lease
 from localcdap.processes.spawn import RestartedProcess, start_process
 from localcdap.processes.tree import interrupt, list_children
 

@@ -18,7 +18,6 @@ from localcdap.api.errors import EngineError
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.java_runtime import find_java
 from localcdap.engine.local.launch import compute_program_digest, find_spark_home
-from localcdap.engine.local.leases import are_leases_held
 from localcdap.engine.local.server_record import (
     LEASES,
     LOCK,
@@ -30,6 +29,7 @@ from localcdap.engine.local.server_record import (
     is_port_open,
     read_server_record,
 )
+from localcdap.processes.leases import are_leases_held
 from localcdap.processes.output_log import open_log
 from localcdap.processes.single_instance import BackgroundStart, end_holder, is_locked
 
@@ -111,7 +111,7 @@ class EngineServer:
     @property
     def leases(self) -> Path:
         """Folder of the leases that prevent the server from stopping,
-        :mod:`localcdap.engine.local.leases`.
+        :mod:`localcdap.processes.leases`.
         """
         return self.directory / LEASES
 

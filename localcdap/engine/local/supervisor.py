@@ -38,7 +38,6 @@ from localcdap.engine.local.launch import (
     compute_program_digest,
     write_configuration,
 )
-from localcdap.engine.local.leases import are_leases_held
 from localcdap.engine.local.server_record import (
     LEASES,
     LOCK,
@@ -50,6 +49,7 @@ from localcdap.engine.local.server_record import (
     read_server_record,
 )
 from localcdap.processes.identity import listens_on, read_command, wait_for_end
+from localcdap.processes.leases import are_leases_held
 from localcdap.processes.single_instance import REPORT, StartReport, is_locked, take_lock
 from localcdap.processes.spawn import start_process
 from localcdap.processes.tree import end_child, kill

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from localcdap.engine.local.leases import list_holders, take_lease
+from localcdap.processes.leases import list_holders, take_lease
 from localcdap.processes.tree import kill
 
 FOLDER: Final = "workers"
