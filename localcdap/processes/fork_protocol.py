@@ -93,7 +93,7 @@ def fork_at(directory: Path, name: str, request: ForkRequest, streams: Sequence[
 
     :param directory: of the server's socket.
     :param streams: the descriptors of its standard streams, and those that it gets besides.
-    :returns: its process id; None when there is no server that can serve the request.
+    :returns: its process id; None when no server can serve the request.
     """
     if not sys.platform.startswith("linux"):
         return None

@@ -169,7 +169,7 @@ class SocketEntrance:
 class InheritedEntrance:
     """The socket that :class:`OwnedForkServer` has given to the server, on which it sends connections.
 
-    Its caller is waited for without a limit, since there is no other one, and its end is noticed.
+    Its caller is waited for without a limit, because it is the only one, and its end is noticed.
     """
 
     patience_s: float | None = None

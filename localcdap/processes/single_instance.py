@@ -66,35 +66,44 @@ def hold_lock(path: Path) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def take_lock(path: Path, patience_s: float = 0.0) -> int | None:
-    """Hold the lock of a file, which is created for the user only, and write the id of this process to it.
+def open_locked(path: Path, patience_s: float = 0.0) -> int | None:
+    """Open a file, which is created for the user only, and hold its lock.
 
     :param patience_s: seconds to wait. A process that calls :func:`is_locked` holds the lock for an instant.
     :returns: the descriptor, which releases the lock when it is closed; None when another process holds it.
-    :raises OSError: when the file cannot be opened or written. A full disk is no reason: the id helps to find
-        the process, and the lock counts.
+    :raises OSError: when the file cannot be opened.
     """
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     deadline = time.monotonic() + patience_s
-    try:
-        while not _try_lock(lock):
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
             if time.monotonic() >= deadline:
-                os.close(lock)
+                os.close(descriptor)
                 return None
             time.sleep(_PAUSE_S)
-        _write_pid(lock)
-    except BaseException:
-        os.close(lock)
-        raise
+        except BaseException:
+            os.close(descriptor)
+            raise
+        else:
+            return descriptor
+
+
+def take_lock(path: Path, patience_s: float = 0.0) -> int | None:
+    """Hold the lock of a file and write the id of this process to it; see :func:`open_locked`.
+
+    :raises OSError: when the file cannot be opened or written. A full disk does not prevent the lock, which
+        then has no id.
+    """
+    lock = open_locked(path, patience_s)
+    if lock is not None:
+        try:
+            _write_pid(lock)
+        except BaseException:
+            os.close(lock)
+            raise
     return lock
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _write_pid(lock: int) -> None:
@@ -202,7 +211,7 @@ class StartReport:
             os.set_inheritable(descriptor, False)
 
     def send(self, data: bytes) -> None:
-        """Send the report; only the first one counts. It is no error when its reader has ended."""
+        """Send the report; only the first one counts. A reader that has ended is ignored."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             with contextlib.suppress(BrokenPipeError), os.fdopen(descriptor, "wb") as pipe:

@@ -42,7 +42,7 @@ def wait_until(holds: Callable[[], object]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def told() -> Iterator[None]:
+def ignore_signals() -> Iterator[None]:
     before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGUSR1, before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import math
 import os
 import re
 import signal
@@ -31,7 +31,7 @@ from localcdap.engine.local.server_record import (
 )
 from localcdap.processes.leases import are_leases_held
 from localcdap.processes.output_log import open_log
-from localcdap.processes.single_instance import BackgroundStart, end_holder, is_locked
+from localcdap.processes.single_instance import BackgroundStart, end_holder, is_locked, open_locked
 
 _STARTING: Final = "starting.lock"
 _SUPERVISOR: Final = "localcdap.engine.local.supervisor"
@@ -180,14 +180,14 @@ class EngineServer:
         """Prevent other processes from starting or stopping the server at the same time."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            lock = os.open(self.directory / _STARTING, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            lock = open_locked(self.directory / _STARTING, math.inf)
         except OSError as error:
             raise EngineError(
                 f"The engine's directory {self.directory} cannot be used: {error.strerror}.",
                 "Set engine.directory to a folder that you may write to.",
             ) from error
+        assert lock is not None
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         finally:
             os.close(lock)

@@ -11,7 +11,6 @@ next run at once.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import secrets
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.processes.leases import list_holders, take_lease
+from localcdap.processes.single_instance import open_locked
 from localcdap.processes.tree import kill
 
 FOLDER: Final = "workers"
@@ -74,14 +74,10 @@ def take_slot(engine: Path) -> WorkerSlot:
     folder.mkdir(mode=0o700, exist_ok=True)
     index = 0
     while True:
-        path = folder / f"slot-{index}"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        descriptor = open_locked(folder / f"slot-{index}")
+        if descriptor is not None:
             return WorkerSlot(folder, descriptor)
-        except BlockingIOError:
-            os.close(descriptor)
-            index += 1
+        index += 1
 
 
 def register_daemon() -> None:
