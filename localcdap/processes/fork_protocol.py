@@ -168,7 +168,8 @@ def send_message(
     data = msgspec.msgpack.encode(message)
     frame = _LENGTH.pack(len(data)) + data
     sent = socket.send_fds(connection, [frame], descriptors)
-    connection.sendall(frame[sent:])
+    if sent < len(frame):  # a receiver that has all may have closed its end
+        connection.sendall(frame[sent:])
 
 
 def receive_number(connection: socket.socket) -> int:

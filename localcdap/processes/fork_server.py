@@ -21,7 +21,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -123,19 +123,6 @@ class Fork(NamedTuple):
     """The descriptors that went with the request, without those of the standard streams."""
 
 
-class Entrance(Protocol):
-    """Where a server gets the connections of its callers."""
-
-    patience_s: float | None
-    """Seconds that the server waits for a caller's message; None for no limit."""
-
-    def accept(self) -> socket.socket | None:
-        """Wait for a connection; None when there will be none."""
-
-    def close(self) -> None:
-        """Close it, in a process that was forked."""
-
-
 class SocketEntrance:
     """A socket in the working directory. Every process that may write to it can start processes.
 
@@ -145,6 +132,7 @@ class SocketEntrance:
     """
 
     patience_s: float | None = TIMEOUT_S
+    """Seconds that the server waits for a caller's message; None for no limit."""
 
     def __init__(self, name: str) -> None:
         Path(name).unlink(missing_ok=True)
@@ -158,11 +146,11 @@ class SocketEntrance:
         Path(unnamed).rename(name)
 
     def accept(self) -> socket.socket | None:
-        """See :meth:`Entrance.accept`."""
+        """Wait for a connection; None when there will be none."""
         return self._listener.accept()[0]
 
     def close(self) -> None:
-        """See :meth:`Entrance.close`."""
+        """Close it, in a process that was forked."""
         self._listener.close()
 
 
@@ -179,7 +167,7 @@ class InheritedEntrance:
         self._channel = socket.socket(fileno=descriptor)
 
     def accept(self) -> socket.socket | None:
-        """See :meth:`Entrance.accept`."""
+        """See :meth:`SocketEntrance.accept`."""
         try:
             _, descriptors, _, _ = socket.recv_fds(self._channel, 1, 1)
         except ConnectionError:
@@ -187,28 +175,8 @@ class InheritedEntrance:
         return socket.socket(fileno=descriptors[0]) if descriptors else None
 
     def close(self) -> None:
-        """See :meth:`Entrance.close`."""
+        """See :meth:`SocketEntrance.close`."""
         self._channel.close()
-
-
-class Forks(Protocol):
-    """The processes that a server has forked."""
-
-    are_owned: bool
-    """Whether they end with the server. A caller that waits no more ends the server then, so that the new
-    process need not know whether it does: the server replies, sooner than a new process could."""
-
-    def fork(self, argument: bytes) -> int:
-        """Fork; return the process id of the new process, and 0 in it."""
-
-    def end(self, pid: int) -> int:
-        """End one with all that it started, and return its exit code.
-
-        :raises ProcessLookupError: when the server does not own it.
-        """
-
-    def close(self) -> None:
-        """The server ends."""
 
 
 class FreeForks:
@@ -218,15 +186,13 @@ class FreeForks:
         negative, of each process that has ended. It may be called at any time.
     """
 
-    are_owned = False
-
     def __init__(self, on_end: Callable[[bytes, int], None] | None = None) -> None:
         self._on_end: Final = on_end
         self._arguments: Final[dict[int, bytes]] = {}
         signal.signal(signal.SIGCHLD, lambda *_: self._take_ended())
 
     def fork(self, argument: bytes) -> int:
-        """See :meth:`Forks.fork`."""
+        """Fork; return the process id of the new process, and 0 in it."""
         # A process that ends at once must not be reaped before its argument is known.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         try:
@@ -238,13 +204,6 @@ class FreeForks:
             return pid
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-
-    def end(self, pid: int) -> int:
-        """See :meth:`Forks.end`."""
-        raise ProcessLookupError(pid)
-
-    def close(self) -> None:
-        """See :meth:`Forks.close`."""
 
     def _take_ended(self) -> None:
         with contextlib.suppress(ChildProcessError):  # there is none
@@ -262,13 +221,11 @@ class OwnedForks:
     code is known and its id means no other process.
     """
 
-    are_owned = True
-
     def __init__(self) -> None:
         self._pids: Final[set[int]] = set()
 
     def fork(self, argument: bytes) -> int:
-        """See :meth:`Forks.fork`."""
+        """See :meth:`FreeForks.fork`."""
         server = os.getpid()
         pid = os.fork()
         if pid:
@@ -278,7 +235,10 @@ class OwnedForks:
         return pid
 
     def end(self, pid: int) -> int:
-        """See :meth:`Forks.end`."""
+        """End one with all that it started, and return its exit code, a signal's number negative.
+
+        :raises ProcessLookupError: when it is not one of these processes.
+        """
         if pid not in self._pids:
             raise ProcessLookupError(pid)
         end_group(pid)
@@ -288,7 +248,7 @@ class OwnedForks:
         return os.waitstatus_to_exitcode(status)
 
     def close(self) -> None:
-        """See :meth:`Forks.close`."""
+        """End all of them with all that they started."""
         end_adopted(())
 
 
@@ -321,8 +281,8 @@ class ForkServer:
 
     def __init__(
         self,
-        entrance: Entrance,
-        forks: Forks,
+        entrance: SocketEntrance | InheritedEntrance,
+        forks: FreeForks | OwnedForks,
         code: LoadedCode | None = None,
         origin: Sequence[str] = (),
     ) -> None:
@@ -346,7 +306,8 @@ class ForkServer:
                 fork = self._answer(connection)
                 if fork is not None:
                     return fork
-        self._forks.close()
+        if isinstance(self._forks, OwnedForks):
+            self._forks.close()
         return None
 
     def _is_current(self) -> bool:
@@ -358,7 +319,8 @@ class ForkServer:
         streams, others = descriptors[:_STREAMS], descriptors[_STREAMS:]
         try:
             if isinstance(request, EndRequest):
-                send_message(connection, self._forks.end(request.pid))
+                if isinstance(self._forks, OwnedForks):
+                    send_message(connection, self._forks.end(request.pid))
             elif self._can_serve(request, streams):
                 pid = self._forks.fork(request.argument)
                 if not pid:
@@ -366,7 +328,9 @@ class ForkServer:
                     fork = Fork(request.argument, others)
                     others = []
                     return fork
-                if self._forks.are_owned:
+                # The caller of an owned fork ends this server when it waits no more, so that the new process
+                # need not ask whether it does; the reply comes sooner from here.
+                if isinstance(self._forks, OwnedForks):
                     send_message(connection, pid)
             return None
         finally:
@@ -380,7 +344,7 @@ class ForkServer:
         try:
             if request.new_session:
                 os.setsid()
-            if not self._forks.are_owned:
+            if isinstance(self._forks, FreeForks):
                 reply_and_wait(connection)
         except (OSError, EOFError):
             os._exit(0)

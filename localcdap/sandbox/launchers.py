@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from localcdap.processes.fork_server import OwnedForkServer
 from localcdap.processes.limits import IS_LINUX
@@ -27,17 +27,27 @@ _FORK_SERVER: Final = "localcdap.sandbox.fork_server"
 _WORKER: Final = "localcdap.sandbox.worker"
 
 
-class WorkerLauncher(Protocol):
-    """Starts and ends worker processes. Threads may share it."""
+class ForkingLauncher:
+    """Has workers forked by a fork server, which it starts, and starts again when it was lost.
 
-    forks: bool
+    Threads may share it.
+    """
+
+    forks = True
     """Whether a worker can be called at once, because it has loaded its modules already."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._server: OwnedForkServer | None = None
+        self._closed = False
 
     def start(self) -> None:
         """Prepare for :meth:`launch`, which else does it.
 
         :raises OSError: when no process can be started.
         """
+        with self._turn:
+            self._get_server()
 
     def launch(self, connection: int, output: int, memory_mb: int) -> int:
         """Start a worker, and return its process id.
@@ -46,40 +56,6 @@ class WorkerLauncher(Protocol):
         :param output: descriptor of its standard output and standard error; the caller closes its own.
         :raises OSError: when no process can be started.
         """
-
-    def end(self, pid: int, descendants: set[int]) -> int | None:
-        """End a worker and what it started.
-
-        :param descendants: the processes that it was seen to start; on Linux the others are found too.
-        :returns: its exit code, a signal's number negative; None when it is not known.
-        """
-
-    def close(self) -> None:
-        """End all workers."""
-
-
-def make_launcher() -> WorkerLauncher:
-    """Return the launcher for this system."""
-    return ForkingLauncher() if IS_LINUX else ProcessLauncher()
-
-
-class ForkingLauncher:
-    """Has workers forked by a fork server, which it starts, and starts again when it was lost."""
-
-    forks = True
-
-    def __init__(self) -> None:
-        self._turn = threading.Lock()
-        self._server: OwnedForkServer | None = None
-        self._closed = False
-
-    def start(self) -> None:
-        """See :meth:`WorkerLauncher.start`."""
-        with self._turn:
-            self._get_server()
-
-    def launch(self, connection: int, output: int, memory_mb: int) -> int:
-        """See :meth:`WorkerLauncher.launch`."""
         with self._turn:
             server = self._get_server()
             try:
@@ -90,7 +66,11 @@ class ForkingLauncher:
             return _fork_worker(self._get_server(), connection, output, memory_mb)
 
     def end(self, pid: int, descendants: set[int]) -> int | None:
-        """See :meth:`WorkerLauncher.end`."""
+        """End a worker and what it started.
+
+        :param descendants: the processes that it was seen to start; on Linux the others are found too.
+        :returns: its exit code, a signal's number negative; None when it is not known.
+        """
         with self._turn:
             if self._server is not None and pid in self._server.pids:
                 with suppress(OSError):
@@ -99,7 +79,7 @@ class ForkingLauncher:
         return None
 
     def close(self) -> None:
-        """See :meth:`WorkerLauncher.close`."""
+        """End all workers."""
         self._closed = True
         server = self._server
         if server is not None and not server.has_forked:
@@ -138,21 +118,29 @@ class ProcessLauncher:
         self._workers: dict[int, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
-        """See :meth:`WorkerLauncher.start`."""
+        """See :meth:`ForkingLauncher.start`."""
 
     def launch(self, connection: int, output: int, memory_mb: int) -> int:
-        """See :meth:`WorkerLauncher.launch`."""
+        """See :meth:`ForkingLauncher.launch`."""
         command = build_main_command(_WORKER, connection, memory_mb)
         worker = start_process(command, output=output, descriptors=[connection])
         self._workers[worker.pid] = worker
         return worker.pid
 
     def end(self, pid: int, descendants: set[int]) -> int | None:
-        """See :meth:`WorkerLauncher.end`."""
+        """See :meth:`ForkingLauncher.end`."""
         worker = self._workers.pop(pid, None)
         return None if worker is None else end_tree(worker, seen=descendants)
 
     def close(self) -> None:
-        """See :meth:`WorkerLauncher.close`."""
+        """See :meth:`ForkingLauncher.close`."""
         for pid in list(self._workers):
             self.end(pid, set())
+
+
+WorkerLauncher = ForkingLauncher | ProcessLauncher
+
+
+def make_launcher() -> WorkerLauncher:
+    """Return the launcher for this system."""
+    return ForkingLauncher() if IS_LINUX else ProcessLauncher()

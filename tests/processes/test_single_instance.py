@@ -57,7 +57,7 @@ def test_one_process_has_the_lock_and_its_id_is_known(tmp_path: Path):
     assert path.stat().st_mode & 0o777 == 0o600
     holder.kill()
     holder.wait()
-    assert read_holder(path) is None, "the id of a process that has ended is no answer"
+    assert read_holder(path) is None, "the id of a process that has ended does not count"
     lock = take_lock(path)
     assert lock is not None
     assert read_holder(path) == os.getpid()
