@@ -12,6 +12,7 @@ fork copies only the thread that forks. Two ways lead to a server, and its forks
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import os
 import signal
@@ -68,11 +69,13 @@ class OwnedForkServer:
         """Have a process forked, in a session of its own; return its id.
 
         :param streams: the descriptors of its standard streams, and those that it gets besides.
-        :raises OSError: when the server is lost, or does not answer in time.
+        :raises OSError: when the server cannot fork, is lost, or does not answer in time.
         """
         with self._open_connection(limit_s) as connection:
             send_message(connection, ForkRequest(argument, new_session=True), streams)
             pid = receive_number(connection)
+        if pid < 0:
+            raise OSError(-pid, os.strerror(-pid))
         self.pids.add(pid)
         self.has_forked = True
         return pid
@@ -111,8 +114,8 @@ class OwnedForkServer:
                 socket.send_fds(self._channel, [b"."], [theirs.fileno()])
             try:
                 yield mine
-            except (EOFError, msgspec.DecodeError) as error:
-                raise ConnectionResetError(f"the fork server is lost: {error}") from None
+            except (EOFError, msgspec.DecodeError):
+                raise ConnectionResetError("the fork server is lost") from None
 
 
 class Fork(NamedTuple):
@@ -225,9 +228,12 @@ class OwnedForks:
         self._pids: Final[set[int]] = set()
 
     def fork(self, argument: bytes) -> int:
-        """See :meth:`FreeForks.fork`."""
+        """Fork; return the process id of the new process, the negative number of an error, and 0 in it."""
         server = os.getpid()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            return -(error.errno or errno.EAGAIN)
         if pid:
             self._pids.add(pid)
         else:

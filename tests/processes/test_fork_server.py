@@ -111,6 +111,18 @@ def test_one_that_runs_is_killed_with_what_it_started_in_another_session(server)
     os.close(other_output)
 
 
+def test_the_reason_why_no_process_can_be_forked_is_reported():
+    limited = SERVER.replace(
+        "adopt_orphans()",
+        "adopt_orphans(); os.fork = lambda: (_ for _ in ()).throw(OSError(11, ''))",
+    )
+    with contextlib.closing(OwnedForkServer([sys.executable, "-c", limited])) as server:
+        with pytest.raises(BlockingIOError, match="Resource temporarily unavailable"):
+            fork(server, SLEEP)
+        with pytest.raises(BlockingIOError):
+            fork(server, SLEEP)
+
+
 def test_a_server_that_is_closed_takes_all_along(server):
     pid, output = fork(server, STRAY)
     with os.fdopen(output) as lines:
