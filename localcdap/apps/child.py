@@ -21,7 +21,6 @@ from localcdap.apps.connections import AppConnections, CallerConnections
 from localcdap.apps.context import AppContext
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.apps.platform import AppPlatform
-from localcdap.apps.process_tree import fork_below_parent
 from localcdap.apps.runtime import AppRuntime
 from localcdap.artifacts.loading import load_application
 from localcdap.artifacts.model import ApplicationRef
@@ -30,11 +29,12 @@ from localcdap.datasets.listeners import TableListenerDelivery
 from localcdap.datasets.transactions import TransactionService
 from localcdap.decoders import decode_msgpack
 from localcdap.messaging.service import MessagingService
+from localcdap.processes.limits import limit_memory
+from localcdap.processes.tree import fork_below_parent
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
 from localcdap.sandbox.loaded_types import LoadedTypes
-from localcdap.sandbox.process_limits import limit_memory
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.transactions.calls import Accessor
 from localcdap.transactions.client import HostTransactionRunner
@@ -126,9 +126,12 @@ class AppEndpoint:
         )
 
 
-def main() -> None:
-    """Serve until the host kills this process; it also ends when the host ends."""
-    supervisor = fork_below_parent(int(sys.argv[1]))
+def main(arguments: list[str]) -> None:
+    """Serve until the host kills this process; it also ends when the host ends.
+
+    :param arguments: the process id of the host.
+    """
+    supervisor = fork_below_parent(int(arguments[0]))
     order = decode_msgpack(sys.stdin.buffer.read(), type=AppStartRequest)
     limit_memory(order.memory_mb)
     Server(order.address, bytes.fromhex(order.host.authkey), {ENDPOINT: AppEndpoint(order)})

@@ -9,10 +9,8 @@ import os
 import secrets
 import signal
 import subprocess
-import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NoReturn
@@ -24,14 +22,15 @@ from localcdap.apps.child import ENDPOINT, AppEndpoint, AppStartRequest
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.datasets.transactions import TransactionService
+from localcdap.processes.limits import IS_LINUX
+from localcdap.processes.output_log import OutputTail
+from localcdap.processes.spawn import PIPE, build_main_command, start_process
+from localcdap.processes.tree import end_tree
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord, get_socket_address
 from localcdap.rpc.server import Server
-from localcdap.sandbox.descendants import end_group, list_descendants
-from localcdap.sandbox.process_limits import IS_LINUX
 from localcdap.security.access import perform_as_system
 from localcdap.transactions.names import TRANSACTIONS
-from localcdap.umask import read_user_umask
 
 _LOG: Final = logging.getLogger(__name__)
 _START_S: Final = 30.0
@@ -41,12 +40,8 @@ _END_S: Final = 10.0
 _OUTPUT_KEPT: Final = 50
 """The last lines of an application's output, which are kept to explain a crash."""
 _numbers: Final = itertools.count()
-# The process must run the same localcdap package as the host. The package's folder is removed from the path
-# again, because its other modules could hide those of the standard library.
-_MAIN: Final = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); import localcdap; del sys.path[0]; "
-    "from localcdap.apps.child import main; main()"
-)
+_CHILD: Final = "localcdap.apps.child"
+_READ_BYTES: Final = 65536
 
 
 class AppProcess:
@@ -74,7 +69,7 @@ class AppProcess:
         self._calls = 0
         self._counting = threading.Lock()
         self._closing = threading.Lock()
-        self._output: deque[str] = deque(maxlen=_OUTPUT_KEPT)
+        self._output = OutputTail(_OUTPUT_KEPT)
         self._transactions = transactions
         self._popen: subprocess.Popen[bytes] | None = None
         self._client: Client | None = None
@@ -150,7 +145,8 @@ class AppProcess:
 
     def _close(self) -> None:
         if self._popen is not None:
-            _end_tree(self._popen)
+            # Where it has a parent, this one ends what the application has started, see fork_below_parent.
+            end_tree(self._popen, _END_S if IS_LINUX else 0.0)
         self._ended.wait(1.0)
         if self._client is not None:
             self._client.close()
@@ -185,26 +181,19 @@ class AppProcess:
         started.wait()
 
     def _run(self, order: AppStartRequest, started: threading.Event) -> None:
-        command = [sys.executable, "-P", "-c", _MAIN, str(Path(__file__).parents[2])]
+        command = build_main_command(_CHILD, os.getpid())
         try:
-            self._popen = subprocess.Popen(
-                [*command, str(os.getpid())],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                umask=read_user_umask(),
-            )
+            self._popen = start_process(command, input=PIPE, output=PIPE)
             assert self._popen.stdin is not None
             with contextlib.suppress(BrokenPipeError), self._popen.stdin as stdin:
                 stdin.write(msgspec.msgpack.encode(order))
         except OSError as error:
-            self._output.append(str(error))
+            self._output.add(f"{error}\n".encode())
         started.set()
         if self._popen is not None and self._popen.stdout is not None:
-            for line in self._popen.stdout:
-                self._output.append(line.decode("utf-8", "replace").rstrip("\n"))
-                _LOG.debug("%s: %s", self._name, self._output[-1])
+            while data := os.read(self._popen.stdout.fileno(), _READ_BYTES):
+                for line in self._output.add(data):
+                    _LOG.debug("%s: %s", self._name, line)
             self._popen.wait()
         # No caller may have noticed the end of the process; its open transactions would block others.
         self._transactions.close()
@@ -239,20 +228,5 @@ class AppProcess:
         raise PluginError(
             f"Application '{self._name}' {how} {what}.",
             "The next call starts it again.",
-            traceback=list(self._output),
+            traceback=self._output.lines,
         ) from None
-
-
-def _end_tree(popen: subprocess.Popen[bytes]) -> None:
-    """End a process and everything that it has started, see :mod:`localcdap.apps.process_tree`."""
-    if IS_LINUX:
-        popen.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            popen.wait(_END_S)
-            return
-    descendants = list_descendants(popen.pid)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(popen.pid, signal.SIGKILL)
-    for each in descendants:
-        end_group(each)
-    popen.wait()

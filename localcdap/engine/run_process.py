@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from typing import NoReturn
 
 from localcdap.api.security import SYSTEM_PRINCIPAL, Principal
 from localcdap.engine.messages.orders import wait_for_order
+from localcdap.processes.tree import kill_this_group
 from localcdap.security.principals import set_process_principal
 
 _FORK_SUPPORT = "GRPC_ENABLE_FORK_SUPPORT"
@@ -103,9 +103,7 @@ def leave(status: int) -> NoReturn:
     """Exit at once, and kill the processes that plugins started and left behind."""
     sys.stdout.flush()
     sys.stderr.flush()
-    with contextlib.suppress(ChildProcessError):  # there is none
-        if os.waitpid(-1, os.WNOHANG) == (0, 0) and os.getpgrp() == os.getpid():
-            os.killpg(0, signal.SIGKILL)
+    kill_this_group()
     # Threads of gRPC take their time to end; there is nothing left that they could do.
     os._exit(status)
 

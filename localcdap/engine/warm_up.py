@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -18,12 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.engine.endpoint import Endpoint
-from localcdap.engine.local.leases import are_leases_held
 from localcdap.engine.local.server_record import LEASES, read_server_record
-from localcdap.sandbox.process_limits import end_with_parent
-from localcdap.umask import protect_new_files
+from localcdap.processes.leases import are_leases_held
+from localcdap.processes.limits import end_with_parent
+from localcdap.processes.spawn import lower_priority, start_process
+from localcdap.processes.umask import protect_new_files
 
 if TYPE_CHECKING:
+    import subprocess
+
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
@@ -39,12 +41,10 @@ _FORMATS: Final = ("parquet", "csv", "json")
 
 def start_warm_up(directory: Path) -> subprocess.Popen[bytes]:
     """Start the process that warms up the server of a directory; it ends with this one."""
-    return subprocess.Popen(
+    return start_process(
         [sys.executable, "-m", "localcdap.engine.warm_up", str(directory)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd=directory,
+        directory=directory,
+        new_session=False,
     )
 
 
@@ -140,6 +140,6 @@ def _pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 if __name__ == "__main__":
     end_with_parent(os.getppid())
-    os.nice(19)
+    lower_priority()
     protect_new_files()
     warm_up(Path(sys.argv[1]))

@@ -10,22 +10,22 @@ import os
 import sys
 import time
 
-from localcdap.engine.fork_server import ForkServer, LoadedCode, apply_request, bind_socket
 from localcdap.engine.local import worker_daemon
-from localcdap.engine.local.fork_protocol import WORKER_SOCKET, describe_origin
-from localcdap.sandbox.process_limits import end_with_parent
+from localcdap.engine.local.forks import SET_BY_SPARK, WORKER_SOCKET
+from localcdap.processes.fork_protocol import describe_origin
+from localcdap.processes.fork_server import ForkServer, FreeForks, LoadedCode, SocketEntrance
+from localcdap.processes.limits import end_with_parent
 
 
 def main() -> None:
     """Serve requests; in a forked process be the daemon of a session."""
     began = time.time()
-    origin = describe_origin(dict(os.environb), started_by_spark=True)
+    origin = describe_origin(dict(os.environb), SET_BY_SPARK)
     end_with_parent(os.getppid())
     worker_daemon.preload()
     worker_daemon.reduce_collections()
-    request = ForkServer(bind_socket(WORKER_SOCKET), LoadedCode(began), origin).serve()
-    if request is not None:
-        apply_request(request)
+    entrance = SocketEntrance(WORKER_SOCKET)
+    if ForkServer(entrance, FreeForks(), LoadedCode(began), origin).serve() is not None:
         _extend_path(os.environ.get("PYTHONPATH", ""))
         sys.argv[1:] = [worker_daemon.WORKER_MODULE]
         worker_daemon.serve()

@@ -15,12 +15,13 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.security import SYSTEM_PRINCIPAL
 from localcdap.home import Home
 from localcdap.host.host import Host
+from localcdap.processes.single_instance import REPORT
+from localcdap.processes.umask import protect_new_files
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import connect_or_become_host
 from localcdap.rpc.host_start import EXPECTS_RUN, HostReport
 from localcdap.security.principals import set_process_principal
 from localcdap.settings import load_settings
-from localcdap.umask import protect_new_files
 from localcdap.version import VERSION
 
 _PAUSE_S: Final = 0.1
@@ -74,7 +75,7 @@ def main() -> None:
     """Read the command line and serve."""
     parser = argparse.ArgumentParser(prog="python -m localcdap.host")
     parser.add_argument("home", type=Path)
-    parser.add_argument("--report", type=int, help="the descriptor of a pipe for the result")
+    parser.add_argument(REPORT, type=int, help="the descriptor of a pipe for the result")
     parser.add_argument(EXPECTS_RUN, action="store_true", help="a run will start soon")
     given = parser.parse_args()
     logging.basicConfig(format="%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")

@@ -1,13 +1,11 @@
 """Which of the processes that want to be the host of an instance is: the first one that asks.
 
-The host holds a lock on ``host.lock`` in the instance's folder. The kernel releases the lock when the
-process ends in any way, so a lock is never stale. ``host.json`` and the socket may be stale; the next host
-replaces them. A process that holds the lock must never fork without exec: the child would hold it too.
+The host holds a lock on ``host.lock`` in the instance's folder, which is never stale. ``host.json`` and the
+socket may be stale; the next host replaces them.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import time
@@ -16,6 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import ConflictError, HostError, HostSilentError, StoreError
+from localcdap.processes.identity import is_suspended
+from localcdap.processes.single_instance import read_holder, take_lock
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import (
     HostRecord,
@@ -150,15 +150,7 @@ def _take_lock(home: Path) -> int | None:
     """Return the descriptor of the locked file, or None when another process holds the lock."""
     try:
         home.mkdir(parents=True, exist_ok=True)
-        lock = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _write_pid(lock)
-        except BaseException:
-            os.close(lock)
-            raise
-    except BlockingIOError:
-        return None
+        return take_lock(home / LOCK_FILE)
     except OSError as error:
         if is_disk_full(error):
             raise make_disk_full_error(error, home) from error
@@ -166,18 +158,6 @@ def _take_lock(home: Path) -> int | None:
             f"The instance's folder {home} cannot be used: {error.strerror}.",
             "Choose a writable folder with --home or $LOCALCDAP_HOME.",
         ) from error
-    return lock
-
-
-def _write_pid(lock: int) -> None:
-    """Write the id of this process, which only messages show, over that of the last host."""
-    pid = str(os.getpid()).encode()
-    try:
-        os.pwrite(lock, pid, 0)  # first, because a full disk has space for what is there already
-        os.ftruncate(lock, len(pid))
-    except OSError as error:
-        if not is_disk_full(error):
-            raise
 
 
 def make_silent_error(home: Path, problem: str) -> HostSilentError:
@@ -185,8 +165,12 @@ def make_silent_error(home: Path, problem: str) -> HostSilentError:
 
     :param problem: why, as the end of a sentence.
     """
-    pid = (home / LOCK_FILE).read_text(encoding="ascii", errors="replace").strip()
-    if _is_stopped(pid):
+    pid = read_holder(home / LOCK_FILE)
+    if pid is None:  # it has just ended, or could not write its id
+        return HostSilentError(
+            f"The host of the instance at {home} does not answer: {problem}", "Try again."
+        )
+    if is_suspended(pid):
         return HostSilentError(
             f"Process {pid} is the host of the instance at {home} but is suspended.",
             f"Resume it with 'kill -CONT {pid}', or end it with 'kill -9 {pid}'.",
@@ -195,12 +179,3 @@ def make_silent_error(home: Path, problem: str) -> HostSilentError:
         f"Process {pid} is the host of the instance at {home} but does not answer: {problem}",
         f"Wait until it ends, or end it with 'kill {pid}'.",
     )
-
-
-def _is_stopped(pid: str) -> bool:
-    """Return whether a process is suspended; False on systems without ``/proc``."""
-    try:
-        state = Path("/proc", pid, "stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return False
-    return state.rpartition(")")[2].split()[:1] == ["T"]

@@ -6,15 +6,15 @@ This module imports nothing large: a command starts a host before it imports wha
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from localcdap.api.errors import HostError
-from localcdap.file_locks import is_locked
+from localcdap.processes.output_log import open_log
+from localcdap.processes.single_instance import BackgroundStart, StartReport, is_locked
+from localcdap.processes.spawn import DISCARDED
 
 if TYPE_CHECKING:
     from localcdap.rpc.frames import Answer
@@ -38,29 +38,15 @@ class HostStart:
 
     def __init__(self, home: Path, options: Sequence[str] = ()) -> None:
         self._home = home
-        self._report, theirs = os.pipe()
-        try:
-            with _open_log(home / LOG_FILE) as log:
-                # -P: no module is imported from the working directory, which is any folder of the user.
-                command = [sys.executable, "-P", "-m", _MODULE, str(home), "--report", str(theirs)]
-                self._process = subprocess.Popen(
-                    [*command, *options],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    pass_fds=[theirs],
-                    start_new_session=True,
-                )
-        except BaseException:
-            os.close(self._report)
-            raise
-        finally:
-            os.close(theirs)
+        with _open_log(home / LOG_FILE) as log:
+            # -P: no module is imported from the working directory, which is any folder of the user.
+            command = [sys.executable, "-P", "-m", _MODULE, str(home), *options]
+            self._start = BackgroundStart(command, log)
 
     @property
     def pid(self) -> int:
         """The id of the process."""
-        return self._process.pid
+        return self._start.pid
 
     def wait(self) -> None:
         """Wait until a host listens: this process, or another one that was there before.
@@ -73,19 +59,17 @@ class HostStart:
         from localcdap.api.serialization.structs import unpack
         from localcdap.rpc.frames import Answer, Fault, to_error
 
-        with os.fdopen(self._report, "rb") as report:
-            data = report.read()
         try:
-            answer: Answer = unpack(data, Answer)
+            answer: Answer = unpack(self._start.read_report(), Answer)
         except msgspec.DecodeError:
-            code = self._process.wait()
+            code = self._start.wait()
             raise HostError(
                 f"The host process of the instance at {self._home} ended while it started, with exit code "
                 f"{code}.",
                 f"See {self._home / LOG_FILE}.",
             ) from None
         if isinstance(answer, Fault):
-            self._process.wait()
+            self._start.wait()
             raise to_error(answer)
 
 
@@ -96,9 +80,7 @@ class HostReport:
     """
 
     def __init__(self, descriptor: int | None) -> None:
-        self._descriptor = descriptor
-        if descriptor is not None:
-            os.set_inheritable(descriptor, False)
+        self._report = StartReport(descriptor)
 
     def succeed(self) -> None:
         """Report that a host listens."""
@@ -118,10 +100,7 @@ class HostReport:
     def _send(self, answer: Answer) -> None:
         from localcdap.api.serialization.structs import pack
 
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            with contextlib.suppress(BrokenPipeError), os.fdopen(descriptor, "wb") as pipe:
-                pipe.write(pack(answer))
+        self._report.send(pack(answer))
 
 
 _started: Final[dict[Path, HostStart]] = {}
@@ -151,18 +130,14 @@ def is_hosted(home: Path) -> bool:
 
 @contextlib.contextmanager
 def _open_log(path: Path) -> Iterator[IO[bytes] | int]:
-    """Open the log for the output of a host; a log that is too long begins again.
+    """Open the log for the output of a host.
 
     Without a log, as in a folder that cannot be written to, the output is discarded: the host reports why.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        log = open_log(path, _MOST_LOG_BYTES)
     except OSError:
-        yield subprocess.DEVNULL
+        yield DISCARDED
         return
-    with os.fdopen(descriptor, "ab") as log:
-        with contextlib.suppress(OSError):
-            if os.fstat(descriptor).st_size > _MOST_LOG_BYTES:
-                os.truncate(descriptor, 0)
+    with log:
         yield log

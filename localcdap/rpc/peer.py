@@ -5,8 +5,8 @@ A connection carries one call at a time. Concurrent calls need several connectio
 
 The connection may be the host's socket, or a socket pair shared with a child process::
 
-    mine, theirs = multiprocessing.Pipe()             # parent
-    child = subprocess.Popen([..., str(theirs.fileno())], pass_fds=[theirs.fileno()])
+    mine, theirs = multiprocessing.connection.Pipe()             # parent
+    child = start_process([..., str(theirs.fileno())], descriptors=[theirs.fileno()])
     theirs.close()
     worker = proxy(Caller(mine, "the plugin worker"), "worker", WorkerService)
 

@@ -13,6 +13,7 @@ from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
+from localcdap.processes.identity import ProcessIdentity
 from localcdap.runs import queued_orders
 from localcdap.runs.documents import RunDocuments
 from localcdap.runs.logs import count_serious
@@ -41,14 +42,6 @@ _TABLES: Final = (
     *((table, "run") for table in ("run_logs", "run_accesses", "run_profiles", "run_alerts")),
 )
 """The tables of what a run leaves, each with its column of the run's id."""
-
-
-class ProcessIdentity(msgspec.Struct, frozen=True):
-    """A process, distinguished from a later process with the same id."""
-
-    pid: int
-    created: float
-    """Seconds since 1970 at which the process started, as the system says."""
 
 
 class ActiveRun(NamedTuple):

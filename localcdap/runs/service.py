@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from localcdap.namespaces.service import NamespaceService
     from localcdap.pipeline.resolver import PipelineResolver
     from localcdap.pipeline.validation.datasets import DatasetPlanner
-    from localcdap.runs.records import ProcessIdentity
+    from localcdap.processes.identity import ProcessIdentity
     from localcdap.runs.startup.preparation import Origins, RunPreparer
     from localcdap.runs.startup.processes import RunProcess
     from localcdap.runs.startup.provisioners import Provisioners

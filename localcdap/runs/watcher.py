@@ -21,10 +21,12 @@ from localcdap.engine.messages.spool import Message
 from localcdap.messaging.consumer import SpoolConsumer
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets
+from localcdap.processes.identity import ProcessIdentity, is_alive
+from localcdap.processes.tree import interrupt
 from localcdap.runs.effects import RunEffects, merge_messages
 from localcdap.runs.model import Run
-from localcdap.runs.records import ProcessIdentity, RunRecords
-from localcdap.runs.startup.processes import OUTPUT_FILE, interrupt, is_alive, kill, take_exit_code
+from localcdap.runs.records import RunRecords
+from localcdap.runs.startup.processes import OUTPUT_FILE, kill, take_exit_code
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.disk_space import get_file_size
 from localcdap.store.store import Store, Transaction

@@ -8,25 +8,21 @@ import os
 import signal
 import threading
 import time
-from collections import deque
 from contextlib import suppress
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import Pipe, wait
 from typing import Any, Final
 
 import msgspec
 
 from localcdap.api.serialization.structs import unpack
+from localcdap.processes.identity import is_running
+from localcdap.processes.limits import IS_LINUX
+from localcdap.processes.output_log import OutputPipe, request_stack
+from localcdap.processes.tree import list_descendants, measure_delay, measure_memory
 from localcdap.rpc.frames import Answer, Call, Fault, receive, send, to_error
 from localcdap.rpc.methods import make_proxy
-from localcdap.sandbox.descendants import (
-    is_running,
-    list_descendants,
-    measure_delay,
-    measure_memory,
-)
 from localcdap.sandbox.launchers import WorkerLauncher
-from localcdap.sandbox.process_limits import IS_LINUX
-from localcdap.sandbox.worker import OUT_OF_MEMORY, JobResult, WorkerService
+from localcdap.sandbox.worker import OUT_OF_MEMORY, WORKER_SERVICE, JobResult, WorkerService
 
 _LOG: Final = logging.getLogger(__name__)
 _LIMITS_CHECKED_EVERY_S: Final = 0.1
@@ -36,10 +32,10 @@ _MOST_DELAY: Final = 5
 _ENDING_S: Final = 0.2
 """Seconds that processes which are about to end when a call has ended may take for it."""
 _PAUSE_S: Final = 0.002
+_DUMP_S: Final = 0.1
+"""Seconds that a process gets to write its stack."""
 _OUTPUT_KEPT: Final = 400
 """The last lines of a plugin's output, which are kept to explain a crash."""
-_LINE_LIMIT: Final = 1_000_000
-"""Bytes that are kept of a line without end."""
 
 
 class ExitReason(enum.Enum):
@@ -73,7 +69,7 @@ class WorkerProcess:
         self._memory_bytes = memory_mb * 1024 * 1024
         self._connection, theirs = Pipe()
         output, their_output = os.pipe()
-        self._output = _Output(output)
+        self._output = OutputPipe(output, _OUTPUT_KEPT, _log_line)
         self._descendants: set[int] = set()
         self._ending = threading.Lock()
         self._ended = False
@@ -91,7 +87,7 @@ class WorkerProcess:
         if (
             not launcher.forks
         ):  # the start takes long, and the time of the first call does not include it
-            make_proxy(self, "worker", WorkerService, _START_LIMIT_S).ready()
+            make_proxy(self, WORKER_SERVICE, WorkerService, _START_LIMIT_S).ready()
 
     @property
     def is_usable(self) -> bool:
@@ -109,7 +105,7 @@ class WorkerProcess:
 
         :raises WorkerLostError: when the job exceeds a limit, or the process ends.
         """
-        service = make_proxy(self, "worker", WorkerService, time_limit_s)
+        service = make_proxy(self, WORKER_SERVICE, WorkerService, time_limit_s)
         result = service.run(job, request, is_last)
         if not is_last and (result.has_children or IS_LINUX) and (left := self._list_left_behind()):
             count = f"{len(left):,} processes" if len(left) > 1 else "a process"
@@ -188,10 +184,9 @@ class WorkerProcess:
         return left
 
     def _dump_stack(self) -> None:
-        """Make the process write its stack, which works inside C code too."""
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGUSR1)
-            time.sleep(0.1)
+        """Make the process write its stack."""
+        if request_stack(self.pid):
+            time.sleep(_DUMP_S)
 
     def _make_lost_error(self, error: Exception) -> WorkerLostError:
         """Return an error that says how the process ended, or that its connection broke."""
@@ -219,45 +214,5 @@ class WorkerProcess:
         return WorkerLostError(reason, detail, self._output.read_rest())
 
 
-class _Output:
-    """What a process writes to a pipe; the last lines are kept."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._stream: Connection[Any, Any] | None = Connection(descriptor, writable=False)
-        os.set_blocking(descriptor, False)
-        self._lines: deque[str] = deque(maxlen=_OUTPUT_KEPT)
-        self._rest = b""
-
-    def add_to(self, objects: list[Any]) -> list[Any]:
-        """Return the objects to wait for, and the pipe unless it has ended."""
-        return objects if self._stream is None else [*objects, self._stream]
-
-    def read(self) -> None:
-        """Read what is there."""
-        if self._stream is None:
-            return
-        try:
-            data = os.read(self._stream.fileno(), 65536)
-        except BlockingIOError:
-            return
-        if not data:
-            self.close()
-            return
-        # A plugin may write a line without end.
-        *lines, self._rest = (self._rest + data)[-_LINE_LIMIT:].split(b"\n")
-        for line in lines:
-            text = line.decode("utf-8", "replace")
-            self._lines.append(text)
-            _LOG.debug("%s", text)
-
-    def read_rest(self) -> str:
-        """Read what a process that has ended has written, and return the last lines."""
-        while self._stream is not None and wait([self._stream], 0):
-            self.read()
-        self.close()
-        return "\n".join([*self._lines, self._rest.decode("utf-8", "replace")])
-
-    def close(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = None
+def _log_line(line: str) -> None:
+    _LOG.debug("%s", line)

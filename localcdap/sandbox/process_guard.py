@@ -10,13 +10,11 @@ from types import FrameType, FunctionType
 from typing import Any, Final
 
 from localcdap.artifacts.loading import ArtifactFinder, is_artifact_module
+from localcdap.processes.tree import reap_children
 from localcdap.sandbox.fingerprint import ModuleFingerprint
-from localcdap.sandbox.process_limits import IS_LINUX
 
 _STANDARD_STREAMS: Final = (0, 1, 2)
 _IMPORT_HOOKS: Final = ("meta_path", "path_hooks")
-_EVERY_CHILD: Final = 0x40000000 if IS_LINUX else 0
-"""``__WALL``: children that were started without a signal for their end, too."""
 
 
 class ProcessGuard:
@@ -50,7 +48,7 @@ class ProcessGuard:
         :returns: whether children are left, running or not.
         """
         try:
-            while os.waitpid(-1, os.WNOHANG | _EVERY_CHILD)[0]:
+            for _ in reap_children():
                 pass
         except ChildProcessError:
             return False

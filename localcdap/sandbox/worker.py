@@ -8,9 +8,7 @@ that are imported here load.
 
 from __future__ import annotations
 
-import faulthandler
 import os
-import signal
 import sys
 from multiprocessing.connection import Connection
 from typing import Final, NoReturn
@@ -20,12 +18,15 @@ import msgspec
 import localcdap.sandbox.plugin_methods
 import localcdap.sandbox.stage_configuration  # noqa: F401 - loaded before the first call
 from localcdap.api.serialization.structs import pack
+from localcdap.processes.limits import adopt_orphans, limit_memory
+from localcdap.processes.output_log import write_stack_on_request
 from localcdap.rpc.frames import Fault, to_fault
 from localcdap.rpc.peer import answer_calls
 from localcdap.sandbox.jobs import run_job
 from localcdap.sandbox.process_guard import ProcessGuard
-from localcdap.sandbox.process_limits import adopt_orphans, limit_memory
 
+WORKER_SERVICE: Final = "worker"
+"""The name under which the supervisor calls :class:`WorkerService`."""
 OUT_OF_MEMORY: Final = 97
 """Exit code of a worker that reached its memory limit."""
 
@@ -84,11 +85,8 @@ def serve(connection: int, memory_mb: int, guard: ProcessGuard) -> NoReturn:
     os.set_inheritable(connection, False)
     adopt_orphans()
     limit_memory(memory_mb)
-    # A separate descriptor: the dump must arrive even when a plugin has closed standard error.
-    errors = os.dup(2)
-    faulthandler.enable(errors, all_threads=False)
-    faulthandler.register(signal.SIGUSR1, errors, all_threads=False)
-    answer_calls(Connection(connection), {"worker": WorkerService(guard)})
+    write_stack_on_request()
+    answer_calls(Connection(connection), {WORKER_SERVICE: WorkerService(guard)})
     # Not sys.exit: threads and exit handlers of plugins must not keep the process alive.
     os._exit(0)
 

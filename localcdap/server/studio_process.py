@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
+from localcdap.processes.spawn import end_piped, start_piped
+
 _DRIVER: Final = "textual.drivers.web_driver:WebDriver"
 _BEGIN: Final = b"__GANGLION__\n"
 """The line that the web driver writes before its first packet."""
@@ -71,15 +73,7 @@ class StudioProcess:
         }
         for multiplexer in ("TMUX", "STY"):  # the page is not in the terminal of the server
             environment.pop(multiplexer, None)
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment,
-            start_new_session=True,
-        )
-        return cls(process, on_exit)
+        return cls(await start_piped(command, environment), on_exit)
 
     def attach(self, page: Page) -> None:
         """Let a page show a studio that has just been started."""
@@ -115,13 +109,7 @@ class StudioProcess:
 
     async def end(self) -> None:
         """Let the studio exit as it does when its terminal is closed, which keeps unsaved changes."""
-        with suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGHUP)
-        try:
-            await asyncio.wait_for(self._process.wait(), _EXIT_S)
-        except TimeoutError:
-            with suppress(ProcessLookupError):
-                self._process.kill()
+        await end_piped(self._process, signal.SIGHUP, _EXIT_S)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _tell(self, message: dict[str, Any]) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from localcdap.api.errors import BadRequestError, ConflictError
-from localcdap.file_locks import hold_lock
 from localcdap.files.atomic import write_file
+from localcdap.processes.single_instance import hold_lock
 from localcdap.sync.file_names import SUFFIX
 from localcdap.sync.model import FileChange, FolderFile, SyncAction, SyncProblem
 

@@ -23,8 +23,8 @@ from localcdap.api.errors import NotFoundError, PluginError
 from localcdap.apps.model import AppAnswer, AppRequest, AppSummary
 from localcdap.cli.main import run
 from localcdap.datasets.transactions import TransactionService
+from localcdap.processes.limits import IS_LINUX
 from localcdap.rpc.host_record import read_host_record
-from localcdap.sandbox.process_limits import IS_LINUX
 from localcdap.testing import TemporaryInstance
 
 HERE = Path(__file__).parent
@@ -188,7 +188,7 @@ def test_a_process_that_it_detached_ends_with_a_killed_host(tmp_path):
     inner = f"import subprocess; print({detached}.pid, flush=True)"
     below = (
         "import os, subprocess, sys, time\n"
-        "from localcdap.apps.process_tree import fork_below_parent\n"
+        "from localcdap.processes.tree import fork_below_parent\n"
         "fork_below_parent(os.getppid())\n"
         f"subprocess.run([sys.executable, '-c', {inner!r}])\n"
         "time.sleep(600)"

@@ -13,7 +13,7 @@ from localcdap.engine.local.server import EngineServer
 from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, python, schema, write
 from tests.e2e.program import Program, wait_until
 from tests.e2e.test_host import kill_host
-from tests.processes import run_process
+from tests.run_processes import run_process
 
 pytestmark = pytest.mark.spark
 

@@ -13,7 +13,7 @@ from localcdap.messaging.spool import SpoolReader
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, write
 from tests.e2e.program import Program, wait_until
 from tests.e2e.test_host import kill_host
-from tests.processes import run_process
+from tests.run_processes import run_process
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

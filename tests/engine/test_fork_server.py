@@ -13,11 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from localcdap.engine.local import fork_protocol as forking
-from localcdap.engine.local.child_processes import RUN_SERVER, ForkServerSupervisor
-from localcdap.engine.local.fork_protocol import SOCKET, request_fork
+from localcdap.engine.local.child_processes import RUN_SERVER, keep_fork_server
+from localcdap.engine.local.forks import SOCKET, request_fork
+from localcdap.processes import fork_protocol as forking
+from localcdap.processes.identity import is_alive
 from localcdap.runs.startup import processes
-from localcdap.runs.startup.processes import RunProcess, is_alive, take_exit_code
+from localcdap.runs.startup.processes import RunProcess, take_exit_code
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="templates are for Linux")
 
@@ -152,7 +153,7 @@ def test_one_whose_caller_waits_no_more_leaves(running: Running, monkeypatch: py
     def give_up(*_: object) -> None:
         raise OSError
 
-    monkeypatch.setattr(forking, "_receive_message", give_up)
+    monkeypatch.setattr(forking, "receive_number", give_up)
     pid, input = running.fork("late")
     assert pid is None
 
@@ -206,28 +207,13 @@ def test_a_template_with_old_code_leaves(tmp_path: Path):
     os.close(ours)
 
 
-def test_a_forked_process_has_the_environment_of_its_caller():
-    """``apply_request`` changes the whole process, so that another one has to try it."""
-    script = (
-        "import os, subprocess, sys, time\n"
-        "from localcdap.engine.local.fork_protocol import ForkRequest\n"
-        "from localcdap.engine.fork_server import apply_request\n"
-        "apply_request(ForkRequest(b'', b'/', 0o27, {b'TZ': b'Asia/Tokyo', b'ODD': b'\\xff'}, []))\n"
-        "assert dict(os.environb) == {b'TZ': b'Asia/Tokyo', b'ODD': b'\\xff'}\n"
-        "assert subprocess.run(['/usr/bin/env'], capture_output=True).stdout.count(b'\\n') == 2\n"
-        "assert time.tzname[0] == 'JST' and os.umask(0) == 0o27\n"
-        "assert (os.getcwd(), sys.path[0]) == ('/', '/')\n"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
-
-
 def test_the_supervisor_keeps_one_template(tmp_path: Path):
     def templates() -> list[psutil.Process]:
         children = psutil.Process().children()
         return [p for p in children if "localcdap.engine.fork_server" in p.cmdline()]
 
     before = templates()
-    with ForkServerSupervisor(tmp_path, RUN_SERVER) as supervisor:
+    with keep_fork_server(tmp_path, RUN_SERVER) as supervisor:
         supervisor.ensure_running()
         wait_until((tmp_path / SOCKET).exists)
         supervisor.ensure_running()

@@ -25,8 +25,7 @@ import pytest
 from localcdap.api.errors import EngineError
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.child_processes import WORKER_SERVER, IdleWorkers, find_daemons
-from localcdap.engine.local.fork_protocol import SOCKET, WORKER_SOCKET
-from localcdap.engine.local.leases import hold_lease
+from localcdap.engine.local.forks import SOCKET, WORKER_SOCKET
 from localcdap.engine.local.server import EngineServer
 from localcdap.engine.local.server_record import (
     LOG,
@@ -37,6 +36,7 @@ from localcdap.engine.local.server_record import (
     read_server_record,
 )
 from localcdap.engine.session import connect, open_session
+from localcdap.processes.leases import hold_lease
 
 ENSURE = """
 import sys
@@ -51,7 +51,7 @@ print(endpoint.url, endpoint.token)
 HOLD = """
 import sys
 from pathlib import Path
-from localcdap.engine.local.leases import hold_lease
+from localcdap.processes.leases import hold_lease
 with hold_lease(Path(sys.argv[1])):
     print(flush=True)
     sys.stdin.read()
@@ -291,9 +291,7 @@ class TestLife:
     def test_it_is_stopped_for_one_who_does_not_share_it(self, directory: Path):
         started(directory)
         server = own_server(directory)
-        other = (
-            "from localcdap.engine.local.leases import hold_lease as h; import pathlib as p, sys\n"
-        )
+        other = "from localcdap.processes.leases import hold_lease as h; import pathlib as p, sys\n"
         other += "with h(p.Path(sys.argv[1])): print(flush=True); input()"
         with (
             hold_lease(server.leases),
@@ -479,7 +477,7 @@ class TestShared:
         reaper = IdleWorkers(record.server, tmp_path)
         reaper.end_idle(forks)
         assert new <= daemons(), "one look is not enough"
-        reaper._idle &= {psutil.Process(pid) for pid in new}
+        reaper._idle = {process for process in reaper._idle if process.pid in new}
         reaper.end_idle(forks)
 
         eventually(lambda: not new & daemons(), "they are ended")

@@ -29,8 +29,9 @@ from localcdap.metadata.emitted import EmittedMetadataListener
 from localcdap.metadata.service import MetadataService
 from localcdap.metadata.store import MetadataStore
 from localcdap.namespaces.service import NamespaceService
+from localcdap.processes.identity import ProcessIdentity
 from localcdap.runs.effects import RunEffects, merge_messages
-from localcdap.runs.records import ProcessIdentity, RunRecords
+from localcdap.runs.records import RunRecords
 from localcdap.store.store import Store, Transaction
 from tests.metadata.catalog import dataset
 from tests.runs.stored_runs import make_run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 import threading
@@ -13,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import HostError, HostLostError, SettingsError
+from localcdap.processes.umask import read_user_umask
 from localcdap.rpc.client import Client
 from localcdap.rpc.fingerprint import compute_fingerprint
 from localcdap.rpc.host_lock import HostLock, connect_or_become_host
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.host_start import LOG_FILE, HostReport, HostStart, is_hosted
 from localcdap.rpc.server import Server
-from localcdap.umask import read_user_umask
 
 from .services import Echo
 
@@ -69,16 +68,14 @@ def test_a_log_that_is_too_long_begins_again(tmp_path, interpreter):
         assert log.stat().st_size == expected
 
 
-def test_the_error_of_a_host_is_raised_where_it_was_started(tmp_path):
+def test_the_error_of_a_host_is_raised_where_it_was_started(tmp_path, interpreter):
     read, write = os.pipe()
     HostReport(write).fail(SettingsError("line 1", "repair it"))
     with os.fdopen(read, "rb") as pipe:
-        data = pipe.read()
-    start = HostStart.__new__(HostStart)
-    start._home, (start._report, end) = tmp_path, os.pipe()
-    start._process = subprocess.Popen(["true"])
-    os.write(end, data)
-    os.close(end)
+        (tmp_path / "report").write_bytes(pipe.read())
+    # Its arguments end with --report DESCRIPTOR.
+    interpreter(f"cat {tmp_path}/report > /dev/fd/$6")
+    start = HostStart(tmp_path)
 
     with pytest.raises(SettingsError) as raised:
         start.wait()

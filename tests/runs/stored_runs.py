@@ -8,8 +8,8 @@ from typing import Any
 from localcdap.api.failures import ArtifactId
 from localcdap.engine.messages.spool import Alerted, RunStatus
 from localcdap.host import Cdap
+from localcdap.processes.identity import ProcessIdentity
 from localcdap.runs.model import Run, RunError, StageCounts, StoredLogLine, get_now
-from localcdap.runs.records import ProcessIdentity
 
 GONE = ProcessIdentity(2**22 + 1, 0.0)
 """No process of this machine."""

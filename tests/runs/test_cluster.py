@@ -16,7 +16,7 @@ from localcdap.host import Cdap, open_in_process
 from localcdap.runs.model import Run, RunRequest
 from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, schema, stage
 from tests.e2e.program import wait_until
-from tests.processes import run_process
+from tests.run_processes import run_process
 from tests.runs.cluster import TOKEN, cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]

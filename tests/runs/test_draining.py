@@ -20,9 +20,9 @@ from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.orders import ORDER, SPOOL, UNREADABLE_ORDER
 from localcdap.engine.messages.spool import Progress, RecordCounts, RunStatus, TableLoads
 from localcdap.messaging.spool import SpoolWriter
+from localcdap.processes import identity
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import StageCounts
-from localcdap.runs.startup import processes
 from localcdap.runs.startup.processes import RunProcess
 from localcdap.runs.watcher import RunWatcher, WatchedRun
 from localcdap.security.authorizer import ALLOW_ALL, PrivilegeAuthorizer
@@ -187,7 +187,7 @@ def test_a_process_that_was_not_forked_is_forgotten_when_its_run_has_ended(insta
     runs = instance.cdap.runs
     run = write_run(instance.cdap, status=RunStatus.RUNNING)
     process = RunProcess(tmp_path, tmp_path / "no-fork-server", run.run)
-    assert process.identity.pid in processes._children
+    assert process.identity.pid in identity._children
     with SpoolWriter(process.directory / SPOOL) as spool:
         spool.append(create_status(RunStatus.COMPLETED))
     process._input.close()  # it ends without an order
@@ -199,7 +199,7 @@ def test_a_process_that_was_not_forked_is_forgotten_when_its_run_has_ended(insta
         )
     )
     pid = process.identity.pid
-    wait_until(lambda: pid not in processes._children, "the process is forgotten")
+    wait_until(lambda: pid not in identity._children, "the process is forgotten")
     watch.close()
     assert runs.get("default", run.run).status is RunStatus.COMPLETED
 

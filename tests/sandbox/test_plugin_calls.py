@@ -19,14 +19,14 @@ from localcdap.api.failures import ArtifactId
 from localcdap.api.serialization.structs import unpack
 from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.model import PluginRef
-from localcdap.sandbox.descendants import measure_delay
+from localcdap.processes.limits import IS_LINUX
+from localcdap.processes.tree import measure_delay
 from localcdap.sandbox.plugin_calls import (
     CallRequest,
     TransformRequest,
     read_arrow_stream,
     to_arrow_stream,
 )
-from localcdap.sandbox.process_limits import IS_LINUX
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.artifacts.authoring import write
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -12,9 +10,9 @@ import time
 import psutil
 import pytest
 
-from localcdap.sandbox import descendants
+from localcdap.processes import tree
+from localcdap.processes.limits import IS_LINUX
 from localcdap.sandbox.launchers import ProcessLauncher
-from localcdap.sandbox.process_limits import IS_LINUX
 from localcdap.sandbox.process_pool import ProcessPool
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.sandbox.conftest import MEMORY_MB
@@ -115,8 +113,8 @@ def test_process_that_forks_all_the_time_ends(shared_worker, request_of):
     processes = shared_worker._processes
     processes._ending.submit(lambda: None).result()  # the pool ends what it does not keep
     server = processes._launcher._server
-    left = descendants.list_descendants(server._popen.pid)
-    assert [pid for pid in left if pid not in server.workers] == []
+    left = tree.list_descendants(server._process.pid)
+    assert [pid for pid in left if pid not in server.pids] == []
 
 
 @linux
@@ -192,26 +190,10 @@ def test_children_of_a_started_process_are_found_by_polling(request_of, tmp_path
         assert_ends(int(file.read_text()))
 
 
-@pytest.mark.parametrize("is_linux", [True, False] if IS_LINUX else [False])
-def test_descendants_are_listed(monkeypatch, is_linux):
-    monkeypatch.setattr(descendants, "IS_LINUX", is_linux)
-    shell = subprocess.Popen(
-        ["sh", "-c", "sleep 1000 & echo $!; wait"], stdout=subprocess.PIPE, text=True
-    )
-    child = int(shell.stdout.readline())
-    assert descendants.list_descendants(shell.pid) == [child]
-    assert descendants.is_running(child)
-    assert descendants.measure_memory([shell.pid, child], 0) > 0
-    os.kill(child, signal.SIGKILL)
-    shell.wait()
-    assert not descendants.is_running(child)
-    assert descendants.list_descendants(shell.pid) == []
-
-
 @linux
 def test_lost_fork_server_is_started_again(shared_worker, request_of):
     check_good(shared_worker, request_of)
-    server = shared_worker._processes._launcher._server._popen
+    server = shared_worker._processes._launcher._server._process
     server.kill()
     server.wait()
 

@@ -23,8 +23,8 @@ from localcdap.engine.messages.spool import (
     StatusChanged,
 )
 from localcdap.messaging.consumer import PoisonMessage, SpoolConsumer
+from localcdap.processes.identity import ProcessIdentity
 from localcdap.runs.model import get_now
-from localcdap.runs.records import ProcessIdentity
 from localcdap.runs.startup.processes import OUTPUT_FILE
 from localcdap.runs.watcher import WatchedProcess
 from localcdap.store.store import Store, Transaction

@@ -13,8 +13,8 @@ from localcdap.decoders import decode_json
 from localcdap.engine.messages.spool import LogLine
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
+from localcdap.processes.identity import ProcessIdentity
 from localcdap.runs.model import get_now
-from localcdap.runs.records import ProcessIdentity
 from localcdap.store.store import Store, Transaction
 
 KEPT: Final = 200

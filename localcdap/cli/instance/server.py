@@ -85,8 +85,9 @@ def _serve(
     is_open: bool,
     trusts: bool,
 ) -> None:
+    from localcdap.processes.single_instance import StartReport
     from localcdap.server.rest.app import RequestAccess
-    from localcdap.server.rest.process import RestServerRecord, report_start
+    from localcdap.server.rest.process import RestServerRecord
     from localcdap.server.rest.server import RestServer
     from localcdap.server.rest.token import read_token
 
@@ -106,7 +107,7 @@ def _serve(
             folder.write(record)
             if report is None:
                 _show(instance, folder, record)
-            report_start(report)
+            StartReport(report).send(b"listens")
 
         try:
             server.run(cdap, RequestAccess(token, trusts), _make_report(instance), announce)

@@ -10,13 +10,14 @@ warm server waited 45 s for such an operation.
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import threading
 import time
 from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Final
+
+from localcdap.processes.tree import interrupt_this_process
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -107,7 +108,7 @@ class Cancellation:
         while not self._stopped.is_set():
             waited = time.monotonic() - started
             if waited >= patience and self._is_requested:
-                os.kill(os.getpid(), signal.SIGTERM)
+                interrupt_this_process()
             if waited >= BLOCK_S and not is_blocked:
                 is_blocked = True
                 self._block()

@@ -34,7 +34,6 @@ from localcdap.engine.host_client import (
     flush_to_host,
     get_secrets,
 )
-from localcdap.engine.local.leases import hold_lease
 from localcdap.engine.local.server_monitor import ServerMonitor
 from localcdap.engine.messages.orders import SPOOL, TABLES, WorkOrder
 from localcdap.engine.messages.spool import (
@@ -56,6 +55,7 @@ from localcdap.engine.run_transactions import RunTransactions
 from localcdap.engine.session import connect
 from localcdap.engine.spark_internals import activate_session
 from localcdap.messaging.spool import SpoolWriter
+from localcdap.processes.leases import hold_lease
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,7 +21,7 @@ from localcdap.engine.messages.spool import Failed, JobReturned, RunStatus
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.resolution import ResolvedFlow
 from localcdap.messaging.spool import SpoolWriter
-from localcdap.sandbox.process_limits import limit_memory
+from localcdap.processes.limits import limit_memory
 from localcdap.security.principals import act_as
 
 _LOG: Final = logging.getLogger("localcdap.engine")

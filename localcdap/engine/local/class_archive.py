@@ -20,6 +20,7 @@ from typing import Final
 from localcdap.engine.local.java_runtime import JavaRuntime
 from localcdap.engine.local.launch import find_spark_home
 from localcdap.files.atomic import FileReplacement
+from localcdap.processes.tree import end_child, interrupt_child
 
 _LIMIT_S: Final = 300.0
 _PAUSE_S: Final = 0.1
@@ -112,11 +113,10 @@ class TrainingServer:
         try:
             if not self._wait_for(self._is_ready, is_needed):
                 return False
-            self._server.terminate()
+            interrupt_child(self._server)
             return self._wait_for(lambda: self._server.poll() is not None, is_needed)
         finally:
-            self._server.kill()
-            self._server.wait()
+            end_child(self._server)
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _wait_for(self, event: Callable[[], bool], is_needed: Callable[[], bool]) -> bool:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import math
 import os
 import re
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -20,7 +18,6 @@ from localcdap.api.errors import EngineError
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.java_runtime import find_java
 from localcdap.engine.local.launch import compute_program_digest, find_spark_home
-from localcdap.engine.local.leases import are_leases_held
 from localcdap.engine.local.server_record import (
     LEASES,
     LOCK,
@@ -32,13 +29,14 @@ from localcdap.engine.local.server_record import (
     is_port_open,
     read_server_record,
 )
-from localcdap.file_locks import is_locked
-from localcdap.umask import read_user_umask
+from localcdap.processes.leases import are_leases_held
+from localcdap.processes.output_log import open_log
+from localcdap.processes.single_instance import BackgroundStart, end_holder, is_locked, open_locked
 
 _STARTING: Final = "starting.lock"
-_PAUSE_S: Final = 0.02
-_STOP_S: Final = 20.0
-_KILL_S: Final = 5.0
+_SUPERVISOR: Final = "localcdap.engine.local.supervisor"
+_END_STEPS: Final = ((signal.SIGTERM, 20.0), (signal.SIGKILL, 5.0))
+"""The signals that end a supervisor, and the seconds that it gets after each."""
 _REASON: Final = re.compile(
     r"error|exception|invalid|unrecognized|could not|no space", re.IGNORECASE
 )
@@ -113,7 +111,7 @@ class EngineServer:
     @property
     def leases(self) -> Path:
         """Folder of the leases that prevent the server from stopping,
-        :mod:`localcdap.engine.local.leases`.
+        :mod:`localcdap.processes.leases`.
         """
         return self.directory / LEASES
 
@@ -182,14 +180,14 @@ class EngineServer:
         """Prevent other processes from starting or stopping the server at the same time."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            lock = os.open(self.directory / _STARTING, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            lock = open_locked(self.directory / _STARTING, math.inf)
         except OSError as error:
             raise EngineError(
                 f"The engine's directory {self.directory} cannot be used: {error.strerror}.",
                 "Set engine.directory to a folder that you may write to.",
             ) from error
+        assert lock is not None
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         finally:
             os.close(lock)
@@ -197,57 +195,28 @@ class EngineServer:
     def _start(self) -> ServerRecord:
         find_java()
         find_spark_home()
-        errors_path = self.directory / SUPERVISOR_ERRORS
         (self.directory / OUTPUT).unlink(missing_ok=True)
-        descriptor = os.open(errors_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as errors:
+        with open_log(self.directory / SUPERVISOR_ERRORS) as errors:
             # In the engine's folder: it outlives the caller, whose folder may be removed, and imports
             # nothing from there.
-            supervisor = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "localcdap.engine.local.supervisor",
-                    str(self.directory.resolve()),
-                ],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                cwd=self.directory,
-                start_new_session=True,
-                umask=read_user_umask(),
+            supervisor = BackgroundStart(
+                [sys.executable, "-m", _SUPERVISOR, str(self.directory.resolve())],
+                errors=errors,
+                input=msgspec.json.encode(self._options),
+                directory=self.directory,
             )
-        assert supervisor.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            supervisor.stdin.write(msgspec.json.encode(self._options))
-            supervisor.stdin.close()
-        while supervisor.poll() is None:
-            record = read_server_record(self.directory)
-            if record is not None and record.supervisor == supervisor.pid:
-                return record
-            time.sleep(_PAUSE_S)
-        raise create_start_error(self.directory)
+        record = read_server_record(self.directory) if supervisor.read_report() else None
+        if record is None or record.supervisor != supervisor.pid:
+            raise create_start_error(self.directory)
+        return record
 
     def _end_supervisor(self) -> None:
         """End the supervisor, and its server with it; do nothing when there is none."""
-        lock = self.directory / LOCK
-        for number, patience in ((signal.SIGTERM, _STOP_S), (signal.SIGKILL, _KILL_S)):
-            deadline = time.monotonic() + patience
-            if is_locked(lock):
-                self._signal_holder(number)
-            while is_locked(lock) and time.monotonic() < deadline:
-                time.sleep(_PAUSE_S)
-        if is_locked(lock):
+        if not end_holder(self.directory / LOCK, *_END_STEPS):
             raise EngineError(
                 f"The local Spark server in {self.directory} does not stop.",
                 "Kill the process whose id is in the file 'server.lock' there.",
             )
-
-    def _signal_holder(self, number: signal.Signals) -> None:
-        record = read_server_record(self.directory)  # None while it starts or ends
-        with contextlib.suppress(ValueError, OSError):
-            holder = record.supervisor if record else int((self.directory / LOCK).read_text())
-            os.kill(holder, number)
 
 
 def _is_this_python(interpreter: Path) -> bool:

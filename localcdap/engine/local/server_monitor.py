@@ -6,21 +6,17 @@ Spark's client would try for minutes to reach a server whose process is gone.
 from __future__ import annotations
 
 import contextlib
-import os
-import select
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import EngineError
 from localcdap.engine.local.server_record import LOG, read_server_record
 from localcdap.engine.spark_internals import close_channel
+from localcdap.processes.identity import wait_for_end
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_POLL_S: Final = 0.5
 
 
 class ServerMonitor:
@@ -66,30 +62,7 @@ class ServerMonitor:
 
     def _wait(self, spark: SparkSession) -> None:
         assert self._server is not None
-        _wait_for_end(self._server)
+        wait_for_end(self._server)
         self._gone.set()
         with contextlib.suppress(Exception):
             close_channel(spark)
-
-
-def _wait_for_end(process: int) -> None:
-    if hasattr(os, "pidfd_open"):
-        with contextlib.suppress(ProcessLookupError):
-            descriptor = os.pidfd_open(process)
-            try:
-                select.select([descriptor], [], [])
-            finally:
-                os.close(descriptor)
-        return
-    while _exists(process):
-        time.sleep(_POLL_S)
-
-
-def _exists(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True

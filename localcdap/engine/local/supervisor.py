@@ -1,14 +1,14 @@
 """The process that owns the local Spark server: it starts the server, stops it when idle, and ends with it.
 
-``python -m localcdap.engine.local.supervisor DIRECTORY`` reads its options as JSON from standard input,
-locks ``server.lock``, which contains its process id, while the server runs, and writes ``server.json`` when
-the server can be reached. It stops when that file is removed.
+``python -m localcdap.engine.local.supervisor DIRECTORY`` reads its options as JSON from standard input, locks
+``server.lock``, which contains its process id, while the server runs, and writes ``server.json`` when the
+server can be reached. It stops when that file is removed.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
-import fcntl
 import os
 import secrets
 import signal
@@ -21,14 +21,13 @@ from types import FrameType
 from typing import Final
 
 import msgspec
-import psutil
 
 from localcdap.decoders import decode_json
 from localcdap.engine.local.child_processes import (
     RUN_SERVER,
     WORKER_SERVER,
-    ForkServerSupervisor,
     IdleWorkers,
+    keep_fork_server,
 )
 from localcdap.engine.local.class_archive import ClassArchive, TrainingServer
 from localcdap.engine.local.java_runtime import find_java
@@ -39,7 +38,6 @@ from localcdap.engine.local.launch import (
     compute_program_digest,
     write_configuration,
 )
-from localcdap.engine.local.leases import are_leases_held
 from localcdap.engine.local.server_record import (
     LEASES,
     LOCK,
@@ -50,10 +48,13 @@ from localcdap.engine.local.server_record import (
     is_port_open,
     read_server_record,
 )
-from localcdap.file_locks import is_locked
 from localcdap.files.atomic import write_internal_file
-from localcdap.sandbox.process_limits import end_with_parent
-from localcdap.umask import protect_new_files, read_user_umask
+from localcdap.processes.identity import listens_on, read_command, wait_for_end
+from localcdap.processes.leases import are_leases_held
+from localcdap.processes.single_instance import REPORT, StartReport, is_locked, take_lock
+from localcdap.processes.spawn import start_process
+from localcdap.processes.tree import end_child, kill
+from localcdap.processes.umask import protect_new_files
 
 _START_S: Final = 180.0
 _STOP_S: Final = 10.0
@@ -72,25 +73,27 @@ class _StopRequested(BaseException):
     """A signal requested the stop."""
 
 
-def supervise(directory: Path, options: ServerOptions) -> None:
+def supervise(directory: Path, options: ServerOptions, report: StartReport) -> None:
     """Start the server and return when it has ended, was asked to end, or was idle for too long.
 
     Returns at once when another supervisor has locked the directory.
+
+    :param report: sent when the server can be reached.
     """
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = _take_lock(directory / LOCK)
+    lock = take_lock(directory / LOCK, _LOCK_S)
     if lock is None:
         return
     signal.signal(signal.SIGTERM, _request_stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(_StopRequested):
-        was_idle = _serve(directory, options)
+        was_idle = _serve(directory, options, report)
         os.close(lock)
         if was_idle:
             _train(directory, options)
 
 
-def _serve(directory: Path, options: ServerOptions) -> bool:
+def _serve(directory: Path, options: ServerOptions, report: StartReport) -> bool:
     """Run the server to its end; return whether it was stopped because nobody used it."""
     server: subprocess.Popen[bytes] | None = None
     record = directory / RECORD
@@ -103,12 +106,13 @@ def _serve(directory: Path, options: ServerOptions) -> bool:
         server = _start_server(directory, options, port, token, archive.options)
         if _wait_until_open(server, port):
             _write_record(record, _create_record(server, options, port, token))
+            report.send(b"listens")
             return _watch_server(server, directory, options)
         return False
     finally:
         record.unlink(missing_ok=True)
         if server is not None:
-            _end_server(server)
+            end_child(server, _STOP_S)
 
 
 def _train(directory: Path, options: ServerOptions) -> None:
@@ -121,28 +125,10 @@ def _train(directory: Path, options: ServerOptions) -> None:
             folder, options, port, secrets.token_urlsafe(32), jvm_options, low_priority=True
         )
         return TrainingServer(
-            server, folder, lambda: is_port_open(port) and _has_port(server, port)
+            server, folder, lambda: is_port_open(port) and listens_on(server.pid, port)
         )
 
     ClassArchive(directory, find_java()).create(start, lambda: is_locked(directory / LOCK))
-
-
-def _take_lock(path: Path) -> int | None:
-    """Lock a file until the returned descriptor is closed; None when another process holds the lock."""
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    deadline = time.monotonic() + _LOCK_S
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                os.close(lock)
-                return None
-            time.sleep(0.02)
-        else:
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, str(os.getpid()).encode(), 0)
-            return lock
 
 
 def _end_orphan(directory: Path) -> None:
@@ -150,11 +136,10 @@ def _end_orphan(directory: Path) -> None:
     record = read_server_record(directory)
     if record is None:
         return
-    with contextlib.suppress(psutil.Error):
-        orphan = psutil.Process(record.server)
-        if any(argument.startswith(f"{directory}{os.sep}") for argument in orphan.cmdline()):
-            orphan.kill()
-            orphan.wait(_STOP_S)
+    folder = f"{directory}{os.sep}"
+    if any(argument.startswith(folder) for argument in read_command(record.server)):
+        kill(record.server)
+        wait_for_end(record.server, _STOP_S)
 
 
 def _start_server(
@@ -169,42 +154,24 @@ def _start_server(
     write_configuration(directory, port, options.cores, options.memory)
     java, *arguments = build_server_command(find_java(), options.cores, options.memory, directory)
     with (directory / OUTPUT).open("wb") as output:
-        return subprocess.Popen(
+        return start_process(
             [java, *jvm_options, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=build_server_environment(token),
-            cwd=directory,
-            umask=read_user_umask(),
-            preexec_fn=_lower_priority if low_priority else _die_with_parent,  # noqa: PLW1509 - one thread
+            output=output,
+            directory=directory,
+            environment=build_server_environment(token),
+            new_session=False,
+            ends_with_parent=True,
+            low_priority=low_priority,
         )
-
-
-def _lower_priority() -> None:
-    _die_with_parent()
-    os.nice(19)
-
-
-def _die_with_parent() -> None:
-    """Have the kernel end the server when its supervisor is killed (Linux only)."""
-    end_with_parent(os.getppid())
 
 
 def _wait_until_open(server: subprocess.Popen[bytes], port: int) -> bool:
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline and server.poll() is None:
-        if is_port_open(port) and _has_port(server, port):
+        # No other process may receive the token of the server.
+        if is_port_open(port) and listens_on(server.pid, port):
             return True
         time.sleep(0.05)
-    return False
-
-
-def _has_port(server: subprocess.Popen[bytes], port: int) -> bool:
-    """Whether it is this server that listens on the port: no other process may receive its token."""
-    with contextlib.suppress(psutil.Error):
-        sockets = psutil.Process(server.pid).net_connections("tcp")
-        return any(s.laddr.port == port and s.status == psutil.CONN_LISTEN for s in sockets)
     return False
 
 
@@ -215,8 +182,8 @@ def _watch_server(server: subprocess.Popen[bytes], directory: Path, options: Ser
     limit = options.idle_minutes * 60
     pause = min(1.0, limit / 4) if limit else 1.0
     with (
-        ForkServerSupervisor(directory, RUN_SERVER) as run_server,
-        ForkServerSupervisor(directory, WORKER_SERVER, build_worker_environment()) as worker_server,
+        keep_fork_server(directory, RUN_SERVER) as run_server,
+        keep_fork_server(directory, WORKER_SERVER, build_worker_environment()) as worker_server,
     ):
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -235,15 +202,6 @@ def _watch_server(server: subprocess.Popen[bytes], directory: Path, options: Ser
                 return True
             if not (directory / RECORD).exists():
                 return False
-
-
-def _end_server(server: subprocess.Popen[bytes]) -> None:
-    server.terminate()
-    try:
-        server.wait(_STOP_S)
-    except (subprocess.TimeoutExpired, _StopRequested):
-        server.kill()
-        server.wait()
 
 
 def _create_record(
@@ -288,4 +246,9 @@ def _request_stop(_number: int, _frame: FrameType | None) -> None:
 
 if __name__ == "__main__":
     protect_new_files()
-    supervise(Path(sys.argv[1]), decode_json(sys.stdin.buffer.read(), type=ServerOptions))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("directory", type=Path)
+    parser.add_argument(REPORT, type=int)
+    arguments = parser.parse_args()
+    read_options = decode_json(sys.stdin.buffer.read(), type=ServerOptions)
+    supervise(arguments.directory, read_options, StartReport(arguments.report))

@@ -10,36 +10,21 @@ Where no fork server can serve the request, this process becomes the daemon itse
 
 from __future__ import annotations
 
-import contextlib
 import os
-import select
 import sys
 from pathlib import Path
 
-from localcdap.engine.local.fork_protocol import request_daemon
+from localcdap.engine.local.forks import request_daemon
+from localcdap.processes.identity import can_wait_for_others, wait_for_end
 
 
 def main() -> None:
     """Have the daemon forked and wait for its end, or become the daemon."""
-    pid = request_daemon(Path.cwd()) if _can_wait() else None
+    pid = request_daemon(Path.cwd()) if can_wait_for_others() else None
     if pid is None:
         daemon = "localcdap.engine.local.worker_daemon"
         os.execv(sys.executable, [sys.executable, "-m", daemon, *sys.argv[1:]])  # noqa: S606
-    _wait_for_end(pid)
-
-
-def _can_wait() -> bool:
-    """Whether the kernel tells the end of a process that is not a child: Linux, unless that is forbidden."""
-    try:
-        os.close(os.pidfd_open(os.getpid()))
-    except (AttributeError, OSError):
-        return False
-    return True
-
-
-def _wait_for_end(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        select.select([os.pidfd_open(pid)], [], [])
+    wait_for_end(pid)
 
 
 if __name__ == "__main__":

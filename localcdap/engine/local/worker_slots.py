@@ -11,15 +11,15 @@ next run at once.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import secrets
-import signal
 import time
 from pathlib import Path
 from typing import Final
 
-from localcdap.engine.local.leases import list_holders, take_lease
+from localcdap.processes.leases import list_holders, take_lease
+from localcdap.processes.single_instance import open_locked
+from localcdap.processes.tree import kill
 
 FOLDER: Final = "workers"
 """In the engine's directory: the slots, and for each number a folder with the leases of its workers."""
@@ -74,14 +74,10 @@ def take_slot(engine: Path) -> WorkerSlot:
     folder.mkdir(mode=0o700, exist_ok=True)
     index = 0
     while True:
-        path = folder / f"slot-{index}"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        descriptor = open_locked(folder / f"slot-{index}")
+        if descriptor is not None:
             return WorkerSlot(folder, descriptor)
-        except BlockingIOError:
-            os.close(descriptor)
-            index += 1
+        index += 1
 
 
 def register_daemon() -> None:
@@ -114,8 +110,7 @@ def end_workers(folder: Path, number: int) -> bool:
     deadline = time.monotonic() + _END_S
     while holders := list_holders(leases):
         for pid in holders:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            kill(pid)
         if time.monotonic() > deadline:
             return False
         time.sleep(_POLL_S)

@@ -6,7 +6,6 @@ import dataclasses
 import datetime
 import logging
 import os
-import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -51,7 +50,8 @@ from localcdap.engine.preview.scratch_folders import ScratchStaging
 from localcdap.engine.preview.stage_debug import encode_inputs
 from localcdap.engine.preview.stage_runner import OnSample, StageByStageRunner
 from localcdap.messaging.spool import SpoolWriter
-from localcdap.sandbox.process_limits import limit_memory
+from localcdap.processes.limits import limit_memory
+from localcdap.processes.tree import interrupt_this_process
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -285,7 +285,7 @@ def _watch_owner() -> None:
     def wait_for_end() -> None:
         while os.read(0, 4096):
             pass
-        os.kill(os.getpid(), signal.SIGTERM)
+        interrupt_this_process()
         time.sleep(_GRACE_S)
         os._exit(1)  # a plugin blocks the stop
 

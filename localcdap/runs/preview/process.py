@@ -14,7 +14,9 @@ from localcdap.engine.exit_codes import describe_exit
 from localcdap.engine.messages.orders import SPOOL, WorkOrder
 from localcdap.engine.messages.spool import PreviewMessage, StatusChanged
 from localcdap.messaging.spool import SpoolReader
-from localcdap.runs.startup.processes import RunProcess, interrupt, is_alive, kill, take_exit_code
+from localcdap.processes.identity import is_alive, wait_for_end
+from localcdap.processes.tree import interrupt
+from localcdap.runs.startup.processes import RunProcess, kill, take_exit_code
 from localcdap.runs.startup.provisioners import Provisioner
 
 _PAUSE_S: Final = 0.01
@@ -88,15 +90,12 @@ class PreviewProcess:
 
     def close(self) -> None:
         """End the process and Spark's work for it, and remove its folder."""
-        if is_alive(self._process.identity):
-            interrupt(self._process.identity)
-            deadline = time.monotonic() + _GRACE_S
-            while is_alive(self._process.identity) and time.monotonic() < deadline:
-                time.sleep(_PAUSE_S)
-        if is_alive(self._process.identity):
+        process = self._process.identity
+        interrupt(process)
+        if is_alive(process) and not wait_for_end(process.pid, _GRACE_S):
             from localcdap.engine.driver.recovery import stop_spark_work
 
-            kill(self._process.identity)
+            kill(process)
             stop_spark_work(self._process.directory)
         self._process.cancel()
 

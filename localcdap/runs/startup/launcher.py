@@ -10,8 +10,9 @@ from typing import Final
 from localcdap.api.errors import LocalcdapError
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
+from localcdap.processes.identity import is_alive
 from localcdap.runs.model import Run
-from localcdap.runs.startup.processes import RunProcess, is_alive
+from localcdap.runs.startup.processes import RunProcess
 from localcdap.runs.startup.provisioners import Provisioner, Provisioners
 from localcdap.runs.watcher import WatchedRun
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -13,17 +12,20 @@ from pathlib import Path
 from typing import IO, Final
 
 from localcdap.engine.exit_codes import EXIT_FILE
-from localcdap.engine.local.fork_protocol import request_fork
+from localcdap.engine.local.forks import request_fork
 from localcdap.engine.messages.orders import ORDER, SPOOL, WorkOrder, write_order
-from localcdap.runs.records import ProcessIdentity
-from localcdap.umask import read_user_umask
+from localcdap.processes.identity import (
+    ProcessIdentity,
+    identify,
+    is_alive,
+    keep_exit_code,
+    take_child_exit_code,
+)
+from localcdap.processes.spawn import PIPE, start_process
+from localcdap.processes.tree import end_group
 
 OUTPUT_FILE: Final = "process.log"
 """The file in the run's directory with everything that a run process prints."""
-
-
-_children: Final[dict[int, subprocess.Popen[bytes]]] = {}
-"""The run processes that this process has started itself, by id, until :func:`take_exit_code`."""
 _EXIT_S: Final = 0.3
 """Seconds that the fork server may take to write the exit code of a process that has ended."""
 _POLL_S: Final = 0.01
@@ -44,7 +46,7 @@ class RunProcess:
         self.directory.mkdir(parents=True, exist_ok=True)
         # Its end tells the process that no order will come: it is closed with this object.
         self._input, self._process, pid = _start_process(self.directory, engine)
-        self.identity: Final = ProcessIdentity(pid, _get_creation_time(pid))
+        self.identity: Final = identify(pid)
 
     def order(self, order: WorkOrder) -> None:
         """Give the order: the process starts to work and does not need its parent any more."""
@@ -111,67 +113,17 @@ def _start_process(
         # One that was forked but did not tell so sees the end of its input.
         os.close(ours)
         os.close(theirs)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "localcdap.engine.run_process", str(directory)],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            umask=read_user_umask(),
-        )
+        command = [sys.executable, "-m", "localcdap.engine.run_process", str(directory)]
+        process = start_process(command, input=PIPE, output=output)
     assert process.stdin is not None
-    _children[process.pid] = process
+    keep_exit_code(process)
     return process.stdin, process, process.pid
 
 
-def _get_creation_time(pid: int) -> float:
-    """Return the start time of a process in seconds since 1970; 0 when it has ended."""
-    import psutil
-
-    try:
-        created: float = psutil.Process(pid).create_time()
-    except psutil.NoSuchProcess:
-        return 0.0
-    return created
-
-
-def is_alive(process: ProcessIdentity) -> bool:
-    """Whether a run process still runs; one that has ended and waits to be reaped does not."""
-    import psutil
-
-    with contextlib.suppress(psutil.NoSuchProcess):
-        found = psutil.Process(process.pid)
-        same = bool(abs(found.create_time() - process.created) < 1.0)
-        if same and found.status() == psutil.STATUS_ZOMBIE:
-            _reap(process.pid)
-            return False
-        return same
-    return False
-
-
-def interrupt(process: ProcessIdentity) -> None:
-    """Ask a run process to stop."""
-    _signal(process, signal.SIGTERM)
-
-
 def kill(process: ProcessIdentity) -> None:
-    """End a run process at once, with everything it started."""
-    _signal(process, signal.SIGKILL)
-
-
-def _signal(process: ProcessIdentity, number: signal.Signals) -> None:
+    """End a run process at once, with everything it started in its process group."""
     if is_alive(process):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-
-
-def _reap(pid: int) -> None:
-    child = _children.get(pid)
-    if child is not None:
-        child.poll()
-        return
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
+        end_group(process.pid)
 
 
 def take_exit_code(process: ProcessIdentity, directory: Path, *, waits: bool = False) -> int | None:
@@ -180,9 +132,9 @@ def take_exit_code(process: ProcessIdentity, directory: Path, *, waits: bool = F
     :param directory: of the run.
     :param waits: whether to wait until the fork server has written it.
     """
-    child = _children.pop(process.pid, None)
-    if child is not None:
-        return child.poll()
+    code = take_child_exit_code(process.pid)
+    if code is not None:
+        return code
     file = directory / EXIT_FILE
     deadline = time.monotonic() + _EXIT_S
     while waits and not file.exists() and time.monotonic() < deadline:

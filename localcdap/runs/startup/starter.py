@@ -11,11 +11,12 @@ from typing import Final
 
 from localcdap.api.errors import ConflictError, EngineError, LocalcdapError
 from localcdap.engine.messages.spool import RunStatus
+from localcdap.processes.identity import ProcessIdentity
 from localcdap.runs import queued_orders
 from localcdap.runs.documents import RunDocuments
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import Run, RunRequest
-from localcdap.runs.records import ActiveRun, ProcessIdentity, RunRecords
+from localcdap.runs.records import ActiveRun, RunRecords
 from localcdap.runs.startup.launcher import RunLauncher
 from localcdap.runs.startup.preparation import PreparedRun, RunPreparer
 from localcdap.runs.startup.processes import RunProcess, end_process, has_order

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -17,12 +14,17 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, ConflictError, LocalcdapError
 from localcdap.decoders import decode_json
-from localcdap.file_locks import is_locked
 from localcdap.files.atomic import write_file
+from localcdap.processes.output_log import open_log, read_end
+from localcdap.processes.single_instance import (
+    BackgroundStart,
+    end_holder,
+    is_locked,
+    take_lock,
+)
 
-REPORT: Final = "--report"
-"""The option of a background server: the descriptor to which it writes a byte when it listens."""
-_PAUSE_S: Final = 0.05
+_PATIENCE_S: Final = 2.0
+"""Seconds to wait for the lock of a server that is ending or asked about."""
 _END_S: Final = 15.0
 _MOST_LOG: Final = 2000
 """The last characters of the log that an error shows."""
@@ -57,15 +59,15 @@ class ServerFolder:
         :raises ConflictError: when there is another one.
         """
         self.create()
-        with self._lock.open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise _make_conflict(self.find_server()) from None
-            try:
-                yield
-            finally:
-                self._record.unlink(missing_ok=True)
+        other = self.find_server()
+        lock = take_lock(self._lock, _PATIENCE_S) if other is None else None
+        if lock is None:
+            raise _make_conflict(other or self.find_server())
+        try:
+            yield
+        finally:
+            self._record.unlink(missing_ok=True)
+            os.close(lock)
 
     def create(self) -> None:
         """Create the folder."""
@@ -91,64 +93,35 @@ class ServerFolder:
         :raises ConflictError: when there is one.
         :raises BadRequestError: when it cannot start, with the end of its log.
         """
-        found = self.find_server()
-        if found is not None:
-            raise _make_conflict(found)
+        server = self.find_server()
+        if server is not None:
+            raise _make_conflict(server)
         self.create()
-        reads, writes = os.pipe()
-        with self.log.open("wb") as log, os.fdopen(reads, "rb") as report:
-            try:
-                process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "localcdap.cli", *command, REPORT, str(writes)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    pass_fds=[writes],
-                    start_new_session=True,
-                )
-            finally:
-                os.close(writes)
-            listens = bool(report.read(1))
-        found = self.find_server() if listens else None
-        if found is None:
-            process.wait()
+        with open_log(self.log) as log:
+            start = BackgroundStart([sys.executable, "-P", "-m", "localcdap.cli", *command], log)
+        server = self.find_server() if start.read_report() else None
+        if server is None:
+            start.wait()
             raise BadRequestError(
-                "The server did not start.",
-                self.log.read_text(errors="replace")[-_MOST_LOG:].strip(),
+                "The server did not start.", read_end(self.log, _MOST_LOG).strip()
             )
-        return found
+        return server
 
     def stop(self) -> RestServerRecord | None:
         """Stop the running server and return it; None when there was none.
 
         :raises LocalcdapError: when it does not end.
         """
-        found = self.find_server()
-        if found is None:
-            return None
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(found.pid, signal.SIGTERM)
-        limit = time.monotonic() + _END_S
-        while is_locked(self._lock):
-            if time.monotonic() > limit:
-                raise LocalcdapError(
-                    f"The server (process {found.pid}) does not end.",
-                    f"End it: kill -9 {found.pid}",
-                )
-            time.sleep(_PAUSE_S)
-        return found
+        server = self.find_server()
+        if server is not None and not end_holder(self._lock, (signal.SIGTERM, _END_S)):
+            raise LocalcdapError(
+                f"The server (process {server.pid}) does not end.", f"End it: kill -9 {server.pid}"
+            )
+        return server
 
 
-def report_start(descriptor: int | None) -> None:
-    """Tell the process that started this one that the server listens; None: nobody waits."""
-    if descriptor is not None:
-        with contextlib.suppress(OSError):
-            os.write(descriptor, b"1")
-            os.close(descriptor)
-
-
-def _make_conflict(found: RestServerRecord | None) -> ConflictError:
-    where = "" if found is None else f" at {found.address} (process {found.pid})"
+def _make_conflict(server: RestServerRecord | None) -> ConflictError:
+    where = "" if server is None else f" at {server.address} (process {server.pid})"
     return ConflictError(
         f"A server of this instance runs{where}.", "Stop it: localcdap server stop"
     )

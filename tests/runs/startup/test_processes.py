@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from localcdap.engine.exit_codes import EXIT_FILE
-from localcdap.runs.records import ProcessIdentity
+from localcdap.processes.identity import ProcessIdentity
 from localcdap.runs.startup.processes import remove_process
 
 

@@ -16,12 +16,12 @@ from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.library.application_model import DeployRequest
+from localcdap.processes.identity import ProcessIdentity, is_alive
 from localcdap.runs import queued_orders
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import Run, RunRequest
-from localcdap.runs.records import ProcessIdentity
 from localcdap.runs.startup.capacity import fit_runs
-from localcdap.runs.startup.processes import RunProcess, is_alive
+from localcdap.runs.startup.processes import RunProcess
 from localcdap.runs.startup.queue import RunQueue
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, stage

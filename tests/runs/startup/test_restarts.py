@@ -10,8 +10,9 @@ import pytest
 
 from localcdap.engine.messages.orders import WorkOrder, write_order
 from localcdap.engine.messages.spool import RunStatus
+from localcdap.processes.identity import is_alive
 from localcdap.runs.model import Run
-from localcdap.runs.startup.processes import RunProcess, is_alive
+from localcdap.runs.startup.processes import RunProcess
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema
 from tests.runs.stored_runs import write_run

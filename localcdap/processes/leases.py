@@ -1,4 +1,4 @@
-"""Leases: which processes use the Spark server, so that it is stopped only when none does.
+"""Leases: which processes use something, such as the Spark server, which is ended only when none does.
 
 A lease is a lock on a file of its own, which the kernel releases when the process ends, in whatever way.
 """
