@@ -74,6 +74,15 @@ class PluginProperty(msgspec.Struct, rename="camel"):
     """The heading under which front ends show the property; None for the first properties."""
     uses: NamedPlugins | msgspec.UnsetType = msgspec.UNSET
     """How the value names other plugins; absent for a property that names none."""
+    addition: str | msgspec.UnsetType = msgspec.UNSET
+    """Why the property exists, where the plugin of this name in CDAP has no such property."""
+    former_names: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """Names that the property had in earlier versions of the plugin; absent when there are none."""
+
+    def is_default(self, value: str) -> bool:
+        """Return whether a text says the same as no value: it is empty, or the default in any case."""
+        text = value.strip().lower()
+        return not text or text == (self.default or "").strip().lower()
 
 
 class ConfigField:
@@ -91,6 +100,8 @@ class ConfigField:
         form: str | None = None,
         group: str | None = None,
         uses: NamedPlugins | None = None,
+        addition: str | None = None,
+        former_names: Iterable[str] = (),
     ) -> None:
         self.description: Final = description
         self.default: Final = default
@@ -101,6 +112,8 @@ class ConfigField:
         self.group: Final = group
         named = _PLUGIN_FORM.search(form or "")
         self.uses: Final = uses or (NamedPlugins(named[1]) if named else None)
+        self.addition: str | None = addition
+        self.former_names: Final = tuple(former_names)
         self.macro: bool | None = macro
         self.property: str = name or ""
         self.attribute: str = ""
@@ -156,6 +169,8 @@ class ConfigField:
             form=self.form,
             group=self.group,
             uses=self.uses or msgspec.UNSET,
+            addition=self.addition or msgspec.UNSET,
+            former_names=list(self.former_names) or msgspec.UNSET,
         )
 
 
@@ -171,6 +186,8 @@ def field(
     form: str | None = None,
     group: str | None = None,
     uses: NamedPlugins | None = None,
+    addition: str | None = None,
+    former_names: Iterable[str] = (),
 ) -> Any:
     """Declare a property of a :class:`PluginConfig`.
 
@@ -197,10 +214,49 @@ def field(
     :param group: the heading under which front ends show the property, with the others of that group.
     :param uses: how a text names other plugins that the plugin loads; a ``form`` with ``{plugin:TYPE}`` says
         so by itself.
+    :param addition: why the property exists, for a plugin that replaces one of CDAP's which has no such
+        property. CDAP and Data Fusion ignore the property; a pipeline that sets it gets a warning.
+    :param former_names: names that the property had in earlier versions of the plugin. Pipelines that use
+        them keep working and get a warning; the value under the present name goes first.
     """
     return ConfigField(
-        description, default, choices, macro, name, secret, syntax, form, group, uses
+        description,
+        default,
+        choices,
+        macro,
+        name,
+        secret,
+        syntax,
+        form,
+        group,
+        uses,
+        addition,
+        former_names,
     )
+
+
+def use_present_names(
+    properties: Mapping[str, str], declared: Mapping[str, ConfigField | PluginProperty]
+) -> dict[str, str]:
+    """Return properties with the present name of each that has a former one.
+
+    A former name whose property also has a value under its present name is dropped.
+
+    :param properties: texts by name, as a document has them.
+    :param declared: the properties of the plugin by their present names.
+    """
+    present = {
+        former: name for name, info in declared.items() for former in info.former_names or ()
+    }
+    if present.keys().isdisjoint(properties):
+        return dict(properties)
+    renamed = {present[name]: text for name, text in properties.items() if text and name in present}
+    others = {
+        name: text
+        for name, text in properties.items()
+        if name not in present and (text or name not in renamed)
+    }
+    return renamed | others
 
 
 class PluginConfig:
@@ -212,25 +268,40 @@ class PluginConfig:
 
     Two arguments of a class hold for the fields that it declares, not for those of its subclasses:
     ``macros=True`` allows macros in each, and ``rename="camel"`` makes the key ``fileRegex`` of the attribute
-    ``file_regex``.
+    ``file_regex``. The argument ``additions`` says of properties, by name, why the plugin has them and CDAP's
+    has not, as ``addition`` of :func:`field` does; it holds for inherited properties and for subclasses too.
     """
 
     _declared: typing.ClassVar[dict[str, ConfigField]] = {}
+    _additions: typing.ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(
-        cls, *, macros: bool = False, rename: Literal["camel"] | None = None
+        cls,
+        *,
+        macros: bool = False,
+        rename: Literal["camel"] | None = None,
+        additions: Mapping[str, str] | None = None,
     ) -> None:
         super().__init_subclass__()
         declared: dict[str, ConfigField] = {}
+        inherited: dict[str, str] = {}
         for base in reversed(cls.__mro__[1:]):
             declared |= vars(base).get("_declared", {})
+            inherited |= vars(base).get("_additions", {})
         hints = _get_hints(cls)
         for attribute, value in list(vars(cls).items()):
             if isinstance(value, ConfigField):
                 type_ = _find_value_type(cls, attribute, hints.get(attribute, str))
                 value.complete(type_, rename, macros)
                 declared[value.property] = value
-        cls._declared = declared
+        cls._additions = inherited | dict(additions or {})
+        for name in cls._additions.keys() - declared.keys():
+            reject_declaration(
+                cls, f"'additions' names '{name}', but the class has no such property."
+            )
+        cls._declared = {
+            name: _mark_addition(info, cls._additions.get(name)) for name, info in declared.items()
+        }
 
     def __init__(
         self,
@@ -260,10 +331,12 @@ class PluginConfig:
     ) -> typing.Self:
         """Read the properties of a stage; what is wrong is added to ``failures``.
 
-        An empty text counts as absent. Properties that are not declared are ignored.
+        An empty text counts as absent. Properties that are not declared are ignored. A former name counts as
+        the present one.
 
         :param macros: names of properties that hold a macro not evaluated yet.
         """
+        properties = use_present_names(properties, cls._declared)
         unresolved = {
             name for name in macros if name in cls._declared and cls._declared[name].macro
         }
@@ -312,6 +385,14 @@ class PluginConfig:
     def macros(self) -> frozenset[str]:
         """The names of all properties that contain a macro not evaluated yet."""
         return self._macros
+
+
+def _mark_addition(declared: ConfigField, reason: str | None) -> ConfigField:
+    if reason is None or declared.addition == reason:
+        return declared
+    marked = copy.copy(declared)
+    marked.addition = reason
+    return marked
 
 
 def _rename(attribute: str, rename: Literal["camel"] | None) -> str:

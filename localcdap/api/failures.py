@@ -18,6 +18,8 @@ INVALID_PIPELINE = "Invalid Pipeline"
 ARTIFACT_NOT_FOUND = "Artifact Not Found"
 UNKNOWN_PROPERTY = "Unknown Property"
 """The type of a warning, which does not make a pipeline invalid."""
+ADDED_PROPERTY = "Added Property"
+"""The type of a warning about a property that CDAP's plugin has not."""
 
 
 class ArtifactId(msgspec.Struct, frozen=True, order=False):

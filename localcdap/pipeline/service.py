@@ -24,6 +24,7 @@ from localcdap.pipeline.validation.datasets import (
     create_update_warnings,
 )
 from localcdap.pipeline.validation.expectations import check_expectations
+from localcdap.pipeline.validation.property_names import find_ignored_properties
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.pipeline.validation.schema_propagation import merge_schemas
 from localcdap.pipeline.validation.specification import create_stage_spec
@@ -176,6 +177,19 @@ class StudioService:
         failures = secrets.clean(failures + outcome.failures + different)
         spec = None if failures else secrets.clean_stage(create_stage_spec(outcome))
         return StageValidation(failures, spec, find_warnings(outcome), configurer.times)
+
+    @requires(of_namespace("namespace"))
+    def find_ignored_properties(self, document: Any, namespace: str) -> list[ValidationFailure]:
+        """Return warnings about the properties of a pipeline that Data Fusion ignores.
+
+        :param document: JSON text, or decoded JSON.
+        :raises DocumentError: when the document is not a pipeline at all; knows line and column.
+        :raises NotFoundError: when there is no such namespace.
+        """
+        environment = self._resolver.environments.create(namespace)
+        expanded = environment.expand_templates(read_document(document))
+        stages = (*expanded.stages, *expanded.post_actions)
+        return find_ignored_properties(stages, environment.plugins)
 
     def _resolve(self, request: PipelineRequest) -> ResolvedPipeline:
         environment = self._resolver.environments.create(request.namespace)

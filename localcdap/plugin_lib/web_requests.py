@@ -98,6 +98,12 @@ class WebRequestConfig(WebServiceConfig, macros=True):
 
     method: str = field("HTTP method of the request.", choices=METHODS)
     body: str | None = field("Body of the request.", default=None)
+    form_timeout: str | None = field(
+        "Without effect, as in CDAP, whose form writes it: 'connectTimeout' has one.",
+        default=None,
+        name="connectTimeoutMillis",
+        group="more",
+    )
 
     def send(self, max_bytes: int) -> WebAnswer:
         """Send the request once.

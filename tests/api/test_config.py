@@ -279,3 +279,63 @@ def test_any_text_gives_a_config_and_failures_of_declared_properties(properties)
 
     assert isinstance(config, Everything)
     assert {f.field for f in failures} <= set(Everything.get_fields())
+
+
+class Shared(PluginConfig):
+    url: str = field(
+        "A URL.", name="newUrl", default="", former_names=("url", "address"), macro=True
+    )
+    case: str = field("A case.", default="Upper")
+    codec: str | None = field("A codec.", default=None, addition="Files are small.")
+
+
+class Special(Shared, additions={"case": "Every plugin renames."}):
+    """A plugin whose original has no case."""
+
+
+class Other(Shared):
+    limit: int = field("A limit.", default=1)
+
+
+class Both(Other, Special):
+    """What one base says of a property holds, whatever the order of the bases."""
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({"url": "a"}, "a"),
+        ({"address": "a"}, "a"),
+        ({"newUrl": "b", "url": "a"}, "b"),
+        ({"url": "a", "newUrl": "b"}, "b"),
+        ({"newUrl": "", "url": "a"}, "a"),
+        ({"url": "a", "newUrl": ""}, "a"),
+        ({}, ""),
+    ],
+)
+def test_a_former_name_counts_unless_the_present_one_has_a_value(properties, expected):
+    failures = FailureCollector("stage")
+    assert Shared.build(properties, failures).url == expected
+    assert list(failures) == []
+
+
+def test_an_addition_of_a_class_holds_for_its_subclasses_only():
+    def find_additions(config):
+        return {name: info.addition for name, info in config.get_fields().items() if info.addition}
+
+    assert find_additions(Shared) == find_additions(Other) == {"codec": "Files are small."}
+    both = {"codec": "Files are small.", "case": "Every plugin renames."}
+    assert find_additions(Special) == find_additions(Both) == both
+    described = Special.get_fields()["case"].describe()
+    assert described.addition == "Every plugin renames."
+    assert [described.is_default(text) for text in ("", "upper ", "Lower")] == [True, True, False]
+    assert Shared.get_fields()["newUrl"].describe().former_names == ["url", "address"]
+
+
+def test_an_addition_that_is_no_property_is_refused():
+    with pytest.raises(
+        TypeError, match="'additions' names 'kase', but the class has no such property"
+    ):
+
+        class Wrong(Shared, additions={"kase": "A reason."}):
+            """A misspelt name."""

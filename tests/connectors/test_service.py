@@ -64,6 +64,9 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemporaryInst
             "s3": ("S3", {}),
             "tables": ("Tables", {}),
             "bigquery": ("BigQuery", {}),
+            "hidden": ("BigQuery", {"showHiddenDatasets": "true"}),
+            "shop": ("BigQuery", {"rootDataset": "shop"}),
+            "one": ("GCS", {"rootBucket": "sales", "format": "csv", "skipHeader": "false"}),
             "paste": ("Paste", {"text": "a\tb\n1\t2\n"}),
         }
         for name, (kind, properties) in given.items():
@@ -103,6 +106,13 @@ def test_buckets(instance: TemporaryInstance) -> None:
     made = specify(instance, "gcs", "/sales/2026/a.csv")
     assert (made["plugin"], made["path"]) == ("GCSFile", "gs://sales/2026/a.csv")
     assert made["connection"] == "${conn(gcs)}"
+    assert browse(instance, "one") == browse(instance, "one", "/") == ["/sales"]
+    assert browse(instance, "one", "/sales/2026") == ["/sales/2026/a.csv"]
+    without = sample(instance, "one", "/sales/2026/a.csv").records[0]
+    assert list(without.values()) == ["id", "name"]
+    asked = sample(instance, "one", "/sales/2026/a.csv", properties={"header": "true"})
+    assert asked.records[0] == {"id": "1", "name": "x"}
+    assert specify(instance, "one", "/sales/2026/a.csv")["skipHeader"] == "false"
     assert browse(instance, "s3") == ["/logs"]
     assert browse(instance, "s3", "/logs") == ["/logs/deep"]
     assert browse(instance, "s3", "/logs/deep/2026") == ["/logs/deep/2026/a.csv"]
@@ -176,7 +186,12 @@ def test_tables_of_the_namespace(instance: TemporaryInstance) -> None:
     found = sample(instance, "tables", "/people", limit=2)
     assert found.description == "2 of 7 records"
     assert specify(instance, "tables", "/people") == {"plugin": "Table", "name": "people"}
-    assert browse(instance, "bigquery") == ["/shop"]
+    create_table(instance, "_cache.orders", "SELECT 1 AS id")
+    create_table(instance, "archive.orders", "SELECT 1 AS id")
+    assert browse(instance, "bigquery") == ["/archive", "/shop"]
+    assert browse(instance, "hidden") == ["/_cache", "/archive", "/shop"]
+    assert browse(instance, "shop") == ["/shop"]
+    assert browse(instance, "shop", "/archive") == ["/archive/orders"]
     assert browse(instance, "BigQuery Default", "/shop") == ["/shop/orders"]
     assert sample(instance, "bigquery", "/shop/orders").records == [{"id": 1}]
     made = specify(instance, "bigquery", "/shop/orders")

@@ -33,6 +33,38 @@ def answer(reported: tuple[int, str, str]) -> Any:
     return json.loads(out)
 
 
+def test_properties_that_data_fusion_ignores_are_named(
+    command: Command, document: dict[str, Any], file: str, tmp_path: Path
+):
+    properties = {
+        "path": "out",
+        "format": "csv",
+        "referenceName": "r",
+        "enableQuotedValues": "true",
+        "writeHeader": "true",
+    }
+    plugin = {"name": "File", "type": "batchsink", "properties": properties}
+    document["config"]["stages"][1]["plugin"] = plugin
+    changed = write(document, tmp_path / "changed.json")
+    told = "Out\n  ! enableQuotedValues: Data Fusion ignores the property 'enableQuotedValues'"
+    assert told in command("validate", changed)[1]
+    assert command("import", changed, "--name", "orders")[0] == 0
+    code, out, err = command("export", "orders")
+    assert code == 0
+    assert told in err
+    assert json.loads(out)["config"]["stages"][1]["plugin"]["properties"] == properties
+    code, out, err = command("diff", file, changed, "--json")
+    assert code == 1
+    assert json.loads(out)["stages"]
+    assert told in err
+    properties["enableQuotedValues"] = "false"
+    quiet = write(document, tmp_path / "quiet.json")
+    assert told in command("diff", changed, quiet)[2]
+    properties["writeHeader"] = "false"
+    assert command("diff", quiet, write(document, tmp_path / "quiet2.json"))[2] == ""
+    assert command("diff", changed, "orders")[2] == ""
+
+
 def test_a_pipeline_is_deployed_exported_compared_and_deleted(
     command: Command, document: dict[str, Any], file: str, tmp_path: Path
 ):

@@ -12,7 +12,7 @@ from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.macros.evaluation import Evaluated, MacroContext, evaluate
 from localcdap.pipeline.macros.functions import create_macro_functions
 
-NAMES = ("useConnection", "connection", "host", "user", "query")
+NAMES = ("useConnection", "connection", "host", "user", "query", "format")
 DECLARED = {
     name: PluginProperty(
         name, "", "string", required=name == "host", macro_supported=name != "host"
@@ -24,7 +24,13 @@ DECLARED = {
 def connection(name: str) -> Mapping[str, str]:
     if name != "shop":
         raise NotFoundError(f"There is no connection '{name}'.")
-    return {"host": "db", "user": "ann", "port": "1", "useConnection": "false"}
+    return {
+        "host": "db",
+        "user": "ann",
+        "port": "1",
+        "useConnection": "false",
+        "format": "csv",
+    }
 
 
 def evaluated(**properties: str) -> Evaluated:
@@ -45,6 +51,11 @@ def test_what_it_knows_goes_before_what_the_stage_says(name: str):
         "port": None,
     }
     assert found.properties["useConnection"] == "True"
+
+
+def test_it_says_nothing_about_the_files_of_a_stage():
+    found = evaluated(useConnection="true", connection="${conn(shop)}", format="json")
+    assert found.properties["format"] == "json"
 
 
 @pytest.mark.parametrize("uses", ["false", "", "${uses}"])

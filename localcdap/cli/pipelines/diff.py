@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
+from localcdap.api.errors import LocalcdapError
+from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import StageConnection
 from localcdap.cli.errors import NO
 from localcdap.cli.files import get_deployed, is_file, read_pipeline
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import StyledText, echo, print_json, secho
+from localcdap.cli.output import StyledText, echo, print_failures, print_json, secho
 from localcdap.pipeline.comparison import (
     Difference,
     PipelineComparison,
@@ -45,7 +47,8 @@ def command(instance: Instance, a: str, b: str) -> int:
     A and B are files ('-' is standard input), deployed pipelines NAME or NAME@VERSION, or drafts
     draft:NAME or draft:NAME@REVISION. Schemas are compared field by field, recipes and other long
     texts line by line; layout and order do not
-    count. The exit code is 1 when the pipelines differ.
+    count. Differences in properties that Data Fusion ignores are listed on standard error. The exit code is 1
+    when the pipelines differ.
     """
     first, second = _read_both(instance, a, b)
     comparison = compare_pipelines(first, second)
@@ -55,6 +58,8 @@ def command(instance: Instance, a: str, b: str) -> int:
         echo("No differences.")
     else:
         _print(comparison)
+    if comparison.stages:
+        _print_ignored_differences(instance, comparison, first, second)
     return 0 if comparison.is_equal else NO
 
 
@@ -80,6 +85,45 @@ def _read_stored(cdap: Cdap, namespace: str, name: str) -> PipelineDocument:
     if before and number.isdecimal():
         draft, revision = before, int(number)
     return read_document(cdap.drafts.export(namespace, draft, revision), name)
+
+
+def _print_ignored_differences(
+    instance: Instance,
+    comparison: PipelineComparison,
+    first: PipelineDocument,
+    second: PipelineDocument,
+) -> None:
+    """Print a warning for each property that differs, or is in an added or removed stage, and that Data
+    Fusion ignores. The instance has the plugins; without one, two files can still be compared.
+    """
+    try:
+        with instance.connect() as cdap:
+            before, after = (
+                cdap.studio.find_ignored_properties(document.source, instance.namespace)
+                for document in (first, second)
+            )
+    except LocalcdapError as error:
+        message = f"Not checked for properties that Data Fusion ignores: {error.message}"
+        secho(message, fg="yellow", err=True)
+        return
+    sides: tuple[tuple[list[ValidationFailure], dict[str | None, StageDifference]], ...] = (
+        (before, {stage.before: stage for stage in comparison.stages}),
+        (after, {stage.name: stage for stage in comparison.stages if stage.kind != "removed"}),
+    )
+    warnings = {
+        (warning.stage, warning.field): warning
+        for side, stages in sides
+        for warning in side
+        if _is_different(stages.get(warning.stage), warning.field)
+    }
+    print_failures(list(warnings.values()), to_stderr=True, warnings=True)
+
+
+def _is_different(stage: StageDifference | None, property: str | None) -> bool:
+    """Return whether a property of a stage differs; of an added or removed stage, all do."""
+    if stage is None or stage.kind in ("added", "removed"):
+        return stage is not None
+    return any(change.what == property for change in stage.changes)
 
 
 def _print(comparison: PipelineComparison) -> None:

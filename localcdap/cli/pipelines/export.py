@@ -8,7 +8,7 @@ import click
 
 from localcdap.cli.files import split_version
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json_text
+from localcdap.cli.output import echo, print_failures, print_json_text
 from localcdap.files.atomic import write_file
 
 
@@ -31,11 +31,13 @@ def command(
     """Write the JSON of a deployed pipeline, including keys that localcdap does not know.
 
     The name in the JSON is NAME, also when the imported file had another one. CDAP and Data Fusion can
-    import the file.
+    import the file. Properties that they ignore are listed on standard error.
     """
     application, asked = split_version(name)
     with instance.connect() as cdap:
         text = cdap.applications.export(instance.namespace, application, version or asked, upgraded)
+        ignored = cdap.studio.find_ignored_properties(text, instance.namespace)
+    print_failures(ignored, to_stderr=True, warnings=True)
     if output is None:
         print_json_text(text)
         return

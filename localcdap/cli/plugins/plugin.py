@@ -79,6 +79,8 @@ def _print(info: PluginInfo) -> None:
         secho(prop.name, bold=True, nl=False)
         echo(f"  {_format_kind(prop)}")
         echo(textwrap.indent(textwrap.fill(prop.description, 84), "    "))
+        if prop.addition:
+            echo(f"    Data Fusion has no such property: {prop.addition}")
     for method in info.methods:
         echo()
         secho(f"{method.name}", bold=True, nl=False)

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.api.config import PluginProperty
+from localcdap.api.config import PluginProperty, use_present_names
 from localcdap.api.errors import LocalcdapError, MacroError, NotFoundError
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.pipeline.document.model import StageUse
@@ -26,7 +26,11 @@ from localcdap.pipeline.macros.parser import (
 _CONNECTION: Final = re.compile(r"conn\(([^${}()]*)\)")
 
 
-_SELF: Final = ("useConnection", "connection")
+_NOT_SHARED: Final = frozenset(
+    ("useConnection", "connection", "format", "delimiter", "skipHeader", "fileEncoding")
+)
+"""Properties that a stage never takes from its connection. Those about the reading of files say how the
+connection itself shows files: CDAP's plugins take only the account and the server from a connection."""
 
 
 class MacroContext:
@@ -106,11 +110,15 @@ class Evaluated(msgspec.Struct):
 def evaluate(
     stage: StageUse, declared: Mapping[str, PluginProperty], context: MacroContext
 ) -> Evaluated:
-    """Expand the macros of the properties that allow them; all others are literal text."""
-    properties = dict(stage.plugin.properties)
+    """Expand the macros of the properties that allow them; all others are literal text.
+
+    Properties that a document has under a former name have their present name in the answer.
+    """
+    texts = use_present_names(stage.plugin.properties, declared)
+    properties = dict(texts)
     macros: list[str] = []
     failures = FailureCollector(stage.name)
-    for name, value in stage.plugin.properties.items():
+    for name, value in texts.items():
         info = declared.get(name)
         if info is None or not info.macro_supported:
             continue
@@ -157,8 +165,9 @@ def _use_connection(
         found = json.loads(text)
     except ValueError:
         return
-    for name, value in found.items() if isinstance(found, dict) else ():
-        if name in declared and name not in _SELF and isinstance(value, str):
+    texts = use_present_names(found, declared) if isinstance(found, dict) else {}
+    for name, value in texts.items():
+        if name in declared and name not in _NOT_SHARED and isinstance(value, str):
             properties[name] = value
             if name in macros:
                 macros.remove(name)

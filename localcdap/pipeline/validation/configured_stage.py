@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
-from localcdap.api.failures import UNKNOWN_PROPERTY, Cause, ValidationFailure
+from localcdap.api.config import PluginProperty
+from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.rules.plugin_types import ACTIONS, CONDITION, SINKS, SOURCES
+from localcdap.pipeline.validation.property_names import find_name_warnings
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
-from localcdap.text import nearest_names
 
 
 class ConfiguredStage(msgspec.Struct):
@@ -26,8 +29,8 @@ class ConfiguredStage(msgspec.Struct):
     output_schema: Schema | None = None
     error_schema: Schema | None = None
     port_schemas: dict[str, Schema] = {}
-    declared: frozenset[str] = frozenset()
-    """Names of the properties that the plugin has."""
+    declared: Mapping[str, PluginProperty] = {}
+    """The properties that the plugin has, by name."""
     is_checking: bool = False
     """Whether the plugin has not answered yet; the result is then the previous one, if any."""
     is_broken: bool = False
@@ -68,31 +71,8 @@ class ConfiguredStage(msgspec.Struct):
 
 
 def find_warnings(outcome: ConfiguredStage) -> list[ValidationFailure]:
-    """Return the plugin's own warnings, and one for each non-empty property that it does not declare.
-
-    CDAP ignores undeclared properties silently, so that a misspelt optional property goes unnoticed.
-    """
+    """Return the plugin's own warnings, those about names of properties, and those about expectations."""
     if outcome.plugin is None:
         return []
-    told = outcome.result.warnings
-    given = outcome.stage.plugin.properties
-    unknown = [name for name, value in given.items() if value and name not in outcome.declared]
-    unknown_properties = [_create_warning(name, outcome) for name in unknown]
-    return [*told, *unknown_properties, *outcome.rule_warnings]
-
-
-def _create_warning(name: str, outcome: ConfiguredStage) -> ValidationFailure:
-    free = outcome.declared - outcome.stage.plugin.properties.keys()
-    near = nearest_names(name, free, limit=5)
-    if near:
-        action = f"Did you mean '{near[0]}'?"
-    else:
-        action = "Remove it, unless it is meant for another version of the plugin."
-    return ValidationFailure(
-        UNKNOWN_PROPERTY,
-        f"Plugin '{outcome.stage.plugin.name}' has no property '{name}'; it is ignored.",
-        action,
-        [Cause({"stageConfig": name})],
-        stage=outcome.stage.name,
-        field=name,
-    )
+    names = find_name_warnings(outcome.stage, outcome.declared)
+    return [*outcome.result.warnings, *names, *outcome.rule_warnings]

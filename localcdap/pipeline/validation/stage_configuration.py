@@ -99,7 +99,7 @@ class StageConfiguration:
         macros = self._macros.without_runtime() if is_later else self._macros
         try:
             declared = self._finder.properties(plugin)
-            outcome.declared = frozenset(declared)
+            outcome.declared = declared
             evaluated = evaluate(stage, declared, macros)
             used = add_used_plugins(
                 plugin,
@@ -112,7 +112,7 @@ class StageConfiguration:
             shared = list_shared_properties(declared, used, self._finder)
             if shared:
                 declared = shared | dict(declared)
-                outcome.declared = frozenset(declared)
+                outcome.declared = declared
                 evaluated = evaluate(stage, declared, macros)
             failures += evaluated.failures
             outcome.request = ConfigureRequest(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -12,8 +13,6 @@ from localcdap.api import (
     ConnectorSpec,
     RecordStream,
     RelatedPlugin,
-    SampleRequest,
-    SpecificationRequest,
 )
 from localcdap.api.connector import format_connection_macro
 from localcdap.api.errors import BadRequestError, NotFoundError
@@ -76,9 +75,10 @@ class Buckets:
         ]
         return BrowseDetail(found, len(found))
 
-    def read(self, path: str, request: SampleRequest) -> RecordStream:
+    def read(self, path: str, properties: Mapping[str, str]) -> RecordStream:
         """Return the records of an object.
 
+        :param properties: as for :func:`~localcdap.plugin_lib.connectors.file_records.read_file`.
         :raises NotFoundError: when there is none at the path.
         """
         inner = _normalize(path)
@@ -86,17 +86,18 @@ class Buckets:
         if place is None:
             raise self._make_missing(path)
         file = self._open(place).find_file(inner[len(place) :])
-        return read_file(str(file), request.properties)
+        return read_file(str(file), properties)
 
-    def specify(self, plugin: str, request: SpecificationRequest) -> ConnectorSpec:
+    def specify(self, plugin: str, path: str, how: Mapping[str, str]) -> ConnectorSpec:
         """Return the source of a path.
 
         :param plugin: the name of the source.
+        :param how: as the properties for :meth:`read`.
         """
-        if leaves_out_lines(request.properties):
+        if leaves_out_lines(how):
             return ConnectorSpec([])
-        written = f"{self._scheme}://{_normalize(request.path or '')}"
-        properties = build_source_properties(written, request.properties)
+        written = f"{self._scheme}://{_normalize(path)}"
+        properties = build_source_properties(written, how)
         if self._context.connection:
             macro = format_connection_macro(self._context.connection)
             properties |= {"useConnection": "true", "connection": macro}

@@ -63,6 +63,7 @@ class FileSinkConfig(PluginConfig, macros=True, rename="camel"):
         "delimited).",
         default=False,
         group="format of the files",
+        addition="CDAP writes values without quotes.",
     )
     compression_codec: str | None = field(
         "Compression of avro (none, deflate, snappy, bzip2, xz; none by default), orc (none, zlib, "

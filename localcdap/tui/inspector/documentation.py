@@ -83,6 +83,8 @@ def _row(declared: PluginProperty) -> str:
         meaning += f" Default: `{declared.default}`."
     if declared.macro_supported:
         meaning += " Macros."
+    if declared.addition:
+        meaning += f" Data Fusion has no such property: {declared.addition}"
     return f"| `{_cell(declared.name)}` | {type} | {_cell(meaning)} |"
 
 

@@ -11,16 +11,9 @@ _GROUP = "Amazon S3, without effect here"
 _PATH: Final = re.compile(r"s3[an]?://[^/]+(/.*)?", re.DOTALL)
 
 
-class AmazonAccountConfig(PluginConfig, macros=True, rename="camel"):
-    """Connection, credentials and region."""
+class AmazonCredentialsConfig(PluginConfig, macros=True, rename="camel"):
+    """Credentials, which all plugins of S3 have."""
 
-    use_connection: bool = field(
-        "Whether a connection of the instance supplies the account.",
-        default=False,
-        group=_GROUP,
-        macro=False,
-    )
-    connection: str | None = field("The connection, as ${conn(name)}.", default=None, group=_GROUP)
     authentication_method: str | None = field(
         "Authentication method: Access Credentials or IAM.", default=None, group=_GROUP
     )
@@ -30,10 +23,27 @@ class AmazonAccountConfig(PluginConfig, macros=True, rename="camel"):
     access_key: str | None = field(
         "Access key. It is not used here.", default=None, secret=True, group=_GROUP
     )
+
+
+class AmazonRegionConfig(AmazonCredentialsConfig, macros=True, rename="camel"):
+    """Credentials and region."""
+
     session_token: str | None = field(
         "Session token. It is not used here.", default=None, secret=True, group=_GROUP
     )
     region: str | None = field("Region.", default=None, group=_GROUP)
+
+
+class AmazonAccountConfig(AmazonRegionConfig, macros=True, rename="camel"):
+    """Credentials and region, which a connection can supply."""
+
+    use_connection: bool = field(
+        "Whether a connection of the instance supplies the account.",
+        default=False,
+        group=_GROUP,
+        macro=False,
+    )
+    connection: str | None = field("The connection, as ${conn(name)}.", default=None, group=_GROUP)
 
 
 def check_path(

@@ -16,8 +16,9 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.plugin_lib.connectors.buckets import Buckets
+from localcdap.plugin_lib.connectors.sampling_config import SamplingConfig
 
-from .account import AmazonAccountConfig
+from .account import AmazonRegionConfig
 
 _SCHEMES = ("s3a", "s3n", "s3")
 
@@ -25,8 +26,10 @@ _SCHEMES = ("s3a", "s3n", "s3")
 @plugin(name="S3", description="Local: browses the local folders of buckets of S3.")
 @capability(Capabilities.Mode.NATIVE)
 class S3Connector(Connector):
-    Config = AmazonAccountConfig
-    config: AmazonAccountConfig
+    class Config(SamplingConfig, AmazonRegionConfig):
+        """How files are read, and the account."""
+
+    config: Config
 
     def test(self, context: ConnectorContext) -> None:
         Buckets(context, *_SCHEMES).check()
@@ -35,7 +38,10 @@ class S3Connector(Connector):
         return Buckets(context, *_SCHEMES).browse(request.path or "/", request.search)
 
     def read(self, context: ConnectorContext, request: SampleRequest) -> RecordStream:
-        return Buckets(context, *_SCHEMES).read(request.path or "/", request)
+        return Buckets(context, *_SCHEMES).read(
+            request.path or "/", self.config.add_defaults(request.properties)
+        )
 
     def specify(self, context: ConnectorContext, request: SpecificationRequest) -> ConnectorSpec:
-        return Buckets(context, *_SCHEMES).specify("S3", request)
+        properties = self.config.add_defaults(request.properties)
+        return Buckets(context, *_SCHEMES).specify("S3", request.path or "", properties)

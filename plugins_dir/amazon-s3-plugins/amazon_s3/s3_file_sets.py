@@ -18,13 +18,13 @@ from localcdap.api.rules import check_reference_name, check_subset
 from localcdap.plugin_lib.files.sink import FilesSink
 from localcdap.plugin_lib.files.sink_checks import find_unwritable
 
-from .account import AmazonAccountConfig, check_path
+from .account import AmazonCredentialsConfig, check_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class FileSetConfig(AmazonAccountConfig, macros=True, rename="camel"):
+class FileSetConfig(AmazonCredentialsConfig, macros=True, rename="camel"):
     """The properties of the sinks of CDAP 3 and 4."""
 
     reference_name: str | None = field(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import Action, ActionContext, StageConfigurer, field, plugin
 
+from . import additions
 from .errors import call_database
 from .jdbc import DatabaseConfig, make_reader
 
@@ -39,7 +40,7 @@ class DatabaseArgumentSetter(Action):
     is null sets no argument, and the log says so.
     """
 
-    class Config(DatabaseConfig, macros=True, rename="camel"):
+    class Config(DatabaseConfig, macros=True, rename="camel", additions=additions.ARGUMENT_SETTER):
         database_name: str = field(
             "Name of the database. It is without effect: the connection string names it.",
             default="",

@@ -13,6 +13,7 @@ from localcdap.api import (
     plugin,
 )
 
+from . import additions
 from .jdbc import DatabaseConfig, JdbcConfig, execute_statement
 
 
@@ -42,7 +43,7 @@ class DatabaseActionBase(Action):
     description="Executes an SQL statement in a database, with a JDBC driver that you supply.",
 )
 class DatabaseAction(DatabaseActionBase):
-    class Config(StatementConfig, DatabaseConfig):
+    class Config(StatementConfig, DatabaseConfig, additions=additions.CONNECTION):
         """Any database."""
 
 
@@ -70,5 +71,5 @@ class DatabasePostActionBase(PostAction):
     description="Executes an SQL statement in a database when the run has ended.",
 )
 class DatabaseQuery(DatabasePostActionBase):
-    class Config(PostStatementConfig, DatabaseConfig):
+    class Config(PostStatementConfig, DatabaseConfig, additions=additions.CONNECTION):
         """Any database."""

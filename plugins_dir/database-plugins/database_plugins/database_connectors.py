@@ -25,6 +25,7 @@ from localcdap.api.connector import format_connection_macro
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.sql_names import quote_literal
 
+from . import additions
 from .catalogue import HIDDEN, LISTED, quote_names
 from .connection_arguments import get_database_kind
 from .drivers import DriverNotFoundError, find_driver
@@ -215,12 +216,16 @@ class DatabaseConnectorBase(Connector):
         if context.connection:
             macro = format_connection_macro(context.connection)
             return driver | {"useConnection": "true", "connection": macro}
-        given = {
-            name: getattr(self.config, declared.attribute)
+        values = {
+            name: (getattr(self.config, declared.attribute), declared.default)
             for name, declared in type(self.config).get_fields().items()
         }
-        texts = {name: str(value) for name, value in given.items() if value not in (None, "")}
-        return texts | {"useConnection": "false", "enableAutoCommit": "false"} | driver
+        texts = {
+            name: str(value)
+            for name, (value, default) in values.items()
+            if value not in (None, "", default) and name not in additions.DATABASE_CONNECTOR
+        }
+        return texts | {"useConnection": "false"} | driver
 
     def _quote(self, *names: str) -> str:
         return quote_names(get_database_kind(self.config.get_url()), *names)
@@ -243,19 +248,25 @@ class DatabaseConnectorBase(Connector):
 
 @plugin(name="Database", description="Browses and samples a database, with a JDBC driver.")
 class DatabaseConnector(DatabaseConnectorBase):
-    Config = DatabaseConfig
+    class Config(DatabaseConfig, additions=additions.DATABASE_CONNECTOR):
+        """Any database."""
+
     source = "Database"
 
 
 @plugin(name="PostgreSQL", description="Browses and samples a PostgreSQL server.")
 class PostgresConnector(DatabaseConnectorBase):
-    Config = PostgresConfig
+    class Config(PostgresConfig, additions=additions.POSTGRES_CONNECTOR):
+        """PostgreSQL."""
+
     source = "Postgres"
 
 
 @plugin(name="MySQL", description="Browses and samples a MySQL server.")
 class MysqlConnector(DatabaseConnectorBase):
-    Config = MysqlConfig
+    class Config(MysqlConfig, additions=additions.MYSQL_CONNECTOR):
+        """MySQL."""
+
     source = "Mysql"
 
 

@@ -72,6 +72,7 @@ class DatabaseSourceConfig(JdbcConfig, macros=True, rename="camel"):
         choices=("nativeQuery",),
         name="importQueryType",
         group="more",
+        addition="Exports of later versions have it, with this value.",
     )
     schema: Schema | None = field(
         "Schema of the records: columns of the query. Other columns are dropped; a field that the query "

@@ -8,6 +8,7 @@ from typing import Final
 from localcdap.api import StageConfigurer, field
 from localcdap.api.rules import check_reference_name
 
+from . import additions
 from .jdbc import DatabaseConfig, check_isolation
 
 ALLOW, BLOCK, STATEMENTS = "allow-list", "block-list", "sql-statements"
@@ -16,7 +17,9 @@ _TABLES: Final = "tables"
 _SEPARATOR: Final = re.compile(r"(?<!\\);")
 
 
-class MultiTableConfig(DatabaseConfig, macros=True, rename="camel"):
+class MultiTableConfig(
+    DatabaseConfig, macros=True, rename="camel", additions=additions.MULTI_TABLE
+):
     """Properties as CDAP's (multi-table-plugins, ``io/cdap/plugin/format/MultiTableConf.java``)."""
 
     reference_name: str = field(

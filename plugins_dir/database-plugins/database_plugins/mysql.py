@@ -6,6 +6,7 @@ from typing import Any
 
 from localcdap.api import field, plugin
 
+from . import additions
 from .connection_arguments import UTC_SESSION, parse_arguments
 from .database_actions import (
     DatabaseActionBase,
@@ -95,31 +96,31 @@ class CloudSqlMysqlConfig(CloudSqlConfig):
 
 @plugin(name="Mysql", description="Reads the rows of a query from MySQL.")
 class MysqlSource(DatabaseSourceBase):
-    class Config(DatabaseSourceConfig, MysqlConfig):
+    class Config(DatabaseSourceConfig, MysqlConfig, additions=additions.SOURCE):
         """MySQL."""
 
 
 @plugin(name="Mysql", description="Inserts each record as a row into a table of MySQL.")
 class MysqlSink(DatabaseSinkBase):
-    class Config(DatabaseSinkConfig, MysqlConfig):
+    class Config(DatabaseSinkConfig, MysqlConfig, additions=additions.MYSQL_SINK):
         """MySQL."""
 
 
 @plugin(name="Mysql", description="Executes an SQL statement in MySQL.")
 class MysqlAction(DatabaseActionBase):
-    class Config(StatementConfig, MysqlConfig):
+    class Config(StatementConfig, MysqlConfig, additions=additions.CONNECTION):
         """MySQL."""
 
 
 @plugin(name="Mysql", description="Executes an SQL statement in MySQL when the run has ended.")
 class MysqlPostAction(DatabasePostActionBase):
-    class Config(PostStatementConfig, MysqlConfig):
+    class Config(PostStatementConfig, MysqlConfig, additions=additions.CONNECTION):
         """MySQL."""
 
 
 @plugin(name="CloudSQLMySQL", description="Reads the rows of a query from MySQL at Cloud SQL.")
 class CloudSqlMysqlSource(DatabaseSourceBase):
-    class Config(DatabaseSourceConfig, CloudSqlMysqlConfig):
+    class Config(DatabaseSourceConfig, CloudSqlMysqlConfig, additions=additions.CLOUD_SOURCE):
         """MySQL at Cloud SQL."""
 
 
@@ -128,11 +129,11 @@ class CloudSqlMysqlSource(DatabaseSourceBase):
     description="Inserts each record as a row into a table of MySQL at Cloud SQL.",
 )
 class CloudSqlMysqlSink(DatabaseSinkBase):
-    class Config(DatabaseSinkConfig, CloudSqlMysqlConfig):
+    class Config(DatabaseSinkConfig, CloudSqlMysqlConfig, additions=additions.SINK_WITH_ISOLATION):
         """MySQL at Cloud SQL."""
 
 
 @plugin(name="CloudSQLMySQL", description="Executes an SQL statement in MySQL at Cloud SQL.")
 class CloudSqlMysqlAction(DatabaseActionBase):
-    class Config(StatementConfig, CloudSqlMysqlConfig):
+    class Config(StatementConfig, CloudSqlMysqlConfig, additions=additions.CONNECTION):
         """MySQL at Cloud SQL."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from localcdap.api import StageConfigurer, field, plugin
 
+from . import additions
 from .database_actions import (
     DatabaseActionBase,
     DatabasePostActionBase,
@@ -55,7 +56,7 @@ class OracleConfig(ServerConfig):
         return {"internal_logon": self.role} if self.role.lower() != _NORMAL else {}
 
 
-class OracleTableConfig(DatabaseSinkConfig, OracleConfig):
+class OracleTableConfig(DatabaseSinkConfig, OracleConfig, additions=additions.SINK_WITH_ISOLATION):
     """A table of Oracle."""
 
     def get_table_name(self) -> str:
@@ -81,7 +82,7 @@ class OracleTableConfig(DatabaseSinkConfig, OracleConfig):
 
 @plugin(name="Oracle", description="Reads the rows of a query from Oracle Database.")
 class OracleSource(DatabaseSourceBase):
-    class Config(DatabaseSourceConfig, OracleConfig):
+    class Config(DatabaseSourceConfig, OracleConfig, additions=additions.RENAMING):
         """Oracle."""
 
         prefetch: int | None = field(
@@ -101,7 +102,7 @@ class OracleSink(DatabaseSinkBase):
 
 @plugin(name="Oracle", description="Executes an SQL statement in Oracle Database.")
 class OracleAction(DatabaseActionBase):
-    class Config(StatementConfig, OracleConfig):
+    class Config(StatementConfig, OracleConfig, additions=additions.ORACLE_STATEMENT):
         """Oracle."""
 
 
@@ -110,5 +111,5 @@ class OracleAction(DatabaseActionBase):
     description="Executes an SQL statement in Oracle Database when the run has ended.",
 )
 class OraclePostAction(DatabasePostActionBase):
-    class Config(PostStatementConfig, OracleConfig):
+    class Config(PostStatementConfig, OracleConfig, additions=additions.ORACLE_STATEMENT):
         """Oracle."""

@@ -6,6 +6,7 @@ import re
 
 from localcdap.api import plugin
 
+from . import additions
 from .database_actions import (
     DatabaseActionBase,
     DatabasePostActionBase,
@@ -14,7 +15,7 @@ from .database_actions import (
 )
 from .database_sink import DatabaseSinkBase, DatabaseSinkConfig
 from .database_source import DatabaseSourceBase, DatabaseSourceConfig
-from .servers import CloudSqlConfig, ServerConfig
+from .servers import CloudSqlConfig, ServerConfig, timeout_field
 
 _PLAIN = re.compile(r"\w+")
 
@@ -23,6 +24,8 @@ class PostgresConfig(ServerConfig):
     """A PostgreSQL server."""
 
     _url, _port = "jdbc:postgresql://{}:{}/{}", 5432
+
+    timeout: str | None = timeout_field()
 
 
 class CloudSqlPostgresConfig(CloudSqlConfig):
@@ -46,19 +49,19 @@ class PostgresTableConfig(DatabaseSinkConfig):
 
 @plugin(name="Postgres", description="Reads the rows of a query from PostgreSQL.")
 class PostgresSource(DatabaseSourceBase):
-    class Config(DatabaseSourceConfig, PostgresConfig):
+    class Config(DatabaseSourceConfig, PostgresConfig, additions=additions.SOURCE):
         """PostgreSQL."""
 
 
 @plugin(name="Postgres", description="Inserts each record as a row into a table of PostgreSQL.")
 class PostgresSink(DatabaseSinkBase):
-    class Config(PostgresTableConfig, PostgresConfig):
+    class Config(PostgresTableConfig, PostgresConfig, additions=additions.SINK):
         """PostgreSQL."""
 
 
 @plugin(name="Postgres", description="Executes an SQL statement in PostgreSQL.")
 class PostgresAction(DatabaseActionBase):
-    class Config(StatementConfig, PostgresConfig):
+    class Config(StatementConfig, PostgresConfig, additions=additions.CONNECTION):
         """PostgreSQL."""
 
 
@@ -66,7 +69,7 @@ class PostgresAction(DatabaseActionBase):
     name="Postgres", description="Executes an SQL statement in PostgreSQL when the run has ended."
 )
 class PostgresPostAction(DatabasePostActionBase):
-    class Config(PostStatementConfig, PostgresConfig):
+    class Config(PostStatementConfig, PostgresConfig, additions=additions.CONNECTION):
         """PostgreSQL."""
 
 
@@ -74,7 +77,7 @@ class PostgresPostAction(DatabasePostActionBase):
     name="CloudSQLPostgreSQL", description="Reads the rows of a query from PostgreSQL at Cloud SQL."
 )
 class CloudSqlPostgresSource(DatabaseSourceBase):
-    class Config(DatabaseSourceConfig, CloudSqlPostgresConfig):
+    class Config(DatabaseSourceConfig, CloudSqlPostgresConfig, additions=additions.CLOUD_SOURCE):
         """PostgreSQL at Cloud SQL."""
 
 
@@ -83,7 +86,9 @@ class CloudSqlPostgresSource(DatabaseSourceBase):
     description="Inserts each record as a row into a table of PostgreSQL at Cloud SQL.",
 )
 class CloudSqlPostgresSink(DatabaseSinkBase):
-    class Config(PostgresTableConfig, CloudSqlPostgresConfig):
+    class Config(
+        PostgresTableConfig, CloudSqlPostgresConfig, additions=additions.SINK_WITH_ISOLATION
+    ):
         """PostgreSQL at Cloud SQL."""
 
 
@@ -91,5 +96,5 @@ class CloudSqlPostgresSink(DatabaseSinkBase):
     name="CloudSQLPostgreSQL", description="Executes an SQL statement in PostgreSQL at Cloud SQL."
 )
 class CloudSqlPostgresAction(DatabaseActionBase):
-    class Config(StatementConfig, CloudSqlPostgresConfig):
+    class Config(StatementConfig, CloudSqlPostgresConfig, additions=additions.CONNECTION):
         """PostgreSQL at Cloud SQL."""

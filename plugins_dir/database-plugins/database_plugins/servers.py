@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 
 from localcdap.api import field
 
+from . import additions
 from .jdbc import JdbcConfig
 
 _PRIVATE = "private"
 
 
-def _timeout_field() -> Any:
+def timeout_field() -> Any:
+    """Return the property ``connectionTimeout``."""
     return field(
         "Seconds to wait for the connection; without effect.",
         default=None,
@@ -24,7 +26,7 @@ def _timeout_field() -> Any:
     )
 
 
-class ServerConfig(JdbcConfig, macros=True):
+class ServerConfig(JdbcConfig, macros=True, additions=additions.SERVER):
     """A database on a server."""
 
     _url: ClassVar[str]
@@ -33,13 +35,12 @@ class ServerConfig(JdbcConfig, macros=True):
     host: str = field("Host name of the server.", default="localhost")
     port: int = field("Port of the server, by default the usual one of the database.", default=0)
     database: str = field("Name of the database.")
-    timeout: str | None = _timeout_field()
 
     def get_url(self) -> str:
         return self._url.format(self.host.strip(), self.port or self._port, self.database.strip())
 
 
-class CloudSqlConfig(JdbcConfig, macros=True, rename="camel"):
+class CloudSqlConfig(JdbcConfig, macros=True, rename="camel", additions=additions.SERVER):
     """A database of a Cloud SQL instance.
 
     Google's socket factory connects to a public instance; its jar must be in the folder of the driver.
@@ -61,7 +62,7 @@ class CloudSqlConfig(JdbcConfig, macros=True, rename="camel"):
         "Port of a private instance, by default the usual one of the database.", default=0
     )
     database: str = field("Name of the database.")
-    timeout: str | None = _timeout_field()
+    timeout: str | None = timeout_field()
 
     def get_url(self) -> str:
         name, database = self.connection_name.strip(), self.database.strip()

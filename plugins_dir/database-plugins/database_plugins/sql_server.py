@@ -7,6 +7,7 @@ from typing import Any
 from localcdap.api import field, plugin
 from localcdap.api.sql_names import quote_literal
 
+from . import additions
 from .database_actions import (
     DatabaseActionBase,
     DatabasePostActionBase,
@@ -21,8 +22,15 @@ _ACTIVE_DIRECTORY = "ActiveDirectoryPassword"
 _LOGIN = "SQL Login"
 
 
-def _driver_field(description: str, name: str) -> Any:
-    return field(description, default=None, macro=True, name=name, group="connection")
+def _driver_field(description: str, name: str, former: str | None = None) -> Any:
+    return field(
+        description,
+        default=None,
+        macro=True,
+        name=name,
+        group="connection",
+        former_names=(former,) if former else (),
+    )
 
 
 class SqlServerConfig(ServerConfig):
@@ -53,17 +61,21 @@ class SqlServerConfig(ServerConfig):
         group="connection",
     )
     connect_timeout: int | None = _driver_field(
-        "Seconds to wait for the connection; 0 for the driver's 15 seconds.", "connectTimeout"
+        "Seconds to wait for the connection; 0 for the driver's 15 seconds.",
+        "loginTimeout",
+        former="connectTimeout",
     )
     column_encryption: bool | None = _driver_field(
-        "Whether the driver encrypts the values of encrypted columns.", "columnEncryption"
+        "Whether the driver encrypts the values of encrypted columns.",
+        "columnEncryptionSetting",
+        former="columnEncryption",
     )
     encrypt: bool | None = _driver_field("Whether the connection is encrypted.", "encrypt")
     trust: bool | None = _driver_field(
         "Whether any certificate of the server is trusted.", "trustServerCertificate"
     )
     workstation: str | None = _driver_field(
-        "Name of this machine in the server's logs.", "workstationId"
+        "Name of this machine in the server's logs.", "workstationID", former="workstationId"
     )
     failover: str | None = _driver_field(
         "Server that takes over when the first one fails.", "failoverPartner"
@@ -103,7 +115,7 @@ class SqlServerConfig(ServerConfig):
         return f"SET LANGUAGE {quote_literal(self.language)};" if self.language else None
 
 
-class SqlServerStatementConfig(StatementConfig, SqlServerConfig):
+class SqlServerStatementConfig(StatementConfig, SqlServerConfig, additions=additions.CONNECTION):
     """A statement in SQL Server."""
 
     intent: str | None = field(
@@ -121,13 +133,13 @@ class SqlServerStatementConfig(StatementConfig, SqlServerConfig):
 
 @plugin(name="SqlServer", description="Reads the rows of a query from SQL Server.")
 class SqlServerSource(DatabaseSourceBase):
-    class Config(DatabaseSourceConfig, SqlServerConfig):
+    class Config(DatabaseSourceConfig, SqlServerConfig, additions=additions.SOURCE):
         """SQL Server."""
 
 
 @plugin(name="SqlServer", description="Inserts each record as a row into a table of SQL Server.")
 class SqlServerSink(DatabaseSinkBase):
-    class Config(DatabaseSinkConfig, SqlServerConfig):
+    class Config(DatabaseSinkConfig, SqlServerConfig, additions=additions.SINK):
         """SQL Server."""
 
 

@@ -10,30 +10,26 @@ WITHOUT_EFFECT: Final = "Google Cloud, without effect here"
 """The group of the properties that have no effect on this machine."""
 
 
-class GoogleAccountConfig(PluginConfig, macros=True, rename="camel"):
-    """Project, connection and service account."""
+class GoogleKeyFileConfig(PluginConfig, macros=True, rename="camel"):
+    """Project and key file, which all plugins of Google Cloud have."""
 
-    use_connection: bool = field(
-        "Whether a connection of the instance supplies the account and the project.",
-        default=False,
-        group=WITHOUT_EFFECT,
-        macro=False,
-    )
-    connection: str | None = field(
-        "The connection, as ${conn(name)}.", default=None, group=WITHOUT_EFFECT
-    )
     project: str | None = field(
         "Project; 'auto-detect' stands for the configured project.",
         default=None,
         group=WITHOUT_EFFECT,
     )
-    service_account_type: str | None = field(
-        "Form of the service account: filePath or JSON.", default=None, group=WITHOUT_EFFECT
-    )
     service_file_path: str | None = field(
         "File with the key of the service account. It is not read here.",
         default=None,
         group=WITHOUT_EFFECT,
+    )
+
+
+class GoogleProjectConfig(GoogleKeyFileConfig, macros=True, rename="camel"):
+    """Project and service account."""
+
+    service_account_type: str | None = field(
+        "Form of the service account: filePath or JSON.", default=None, group=WITHOUT_EFFECT
     )
     service_account_json: str | None = field(
         "Key of the service account. It is not used here.",
@@ -44,8 +40,22 @@ class GoogleAccountConfig(PluginConfig, macros=True, rename="camel"):
     )
 
 
-class BigQueryConfig(GoogleAccountConfig, rename="camel"):
-    """Properties of plugins that read or write tables of a dataset."""
+class GoogleAccountConfig(GoogleProjectConfig, macros=True, rename="camel"):
+    """Project and service account, which a connection can supply."""
+
+    use_connection: bool = field(
+        "Whether a connection of the instance supplies the account and the project.",
+        default=False,
+        group=WITHOUT_EFFECT,
+        macro=False,
+    )
+    connection: str | None = field(
+        "The connection, as ${conn(name)}.", default=None, group=WITHOUT_EFFECT
+    )
+
+
+class BigQueryProjectConfig(GoogleProjectConfig, rename="camel"):
+    """Properties of plugins that use tables of a dataset."""
 
     reference_name: str | None = field(
         "Name of this stage in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
@@ -57,3 +67,7 @@ class BigQueryConfig(GoogleAccountConfig, rename="camel"):
         macro=True,
         group=WITHOUT_EFFECT,
     )
+
+
+class BigQueryConfig(BigQueryProjectConfig, GoogleAccountConfig):
+    """Properties of sources and sinks of tables."""

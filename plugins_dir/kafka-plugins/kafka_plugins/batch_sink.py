@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _FORMATS: Final = ("CSV", "JSON")
 _COMPRESSIONS: Final = ("none", "gzip", "snappy")
+_BROKERS: Final = "kafkaBrokers"
 _COUNT: Final = Schema.record("sent", [("messages", Schema.LONG)])
 
 
@@ -45,7 +46,18 @@ class KafkaBatchSink(BatchSink):
 
     class Config(KafkaClientConfig, rename="camel"):
         reference_name: str = field("Name of this sink in lineage and metadata.")
-        brokers: str = field("The addresses of brokers, as host:port, comma-separated.", macro=True)
+        kafka_brokers: str | None = field(
+            "The addresses of brokers, as host:port, comma-separated. It is required unless a connection or "
+            "'brokers' has them.",
+            default=None,
+            macro=True,
+        )
+        brokers: str | None = field(
+            "The addresses of brokers in earlier pipelines. It is used when 'kafkaBrokers' has no value.",
+            default=None,
+            macro=True,
+            group="more",
+        )
         topic: str = field("The topic, which should exist already.", macro=True)
         is_async: str = field(
             "Whether one broker's acknowledgment is enough (TRUE), or all copies of a message must be "
@@ -74,12 +86,23 @@ class KafkaBatchSink(BatchSink):
             macro=True,
         )
 
+        def find_brokers(self) -> tuple[str, str | None]:
+            for name, brokers in ((_BROKERS, self.kafka_brokers), ("brokers", self.brokers)):
+                if brokers or self.contains_macro(name):
+                    return name, brokers
+            return _BROKERS, None
+
     config: Config
 
     def configure(self, stage: StageConfigurer) -> None:
         config = self.config
         check_reference_name(stage, config.reference_name)
-        config.check_client(stage, "brokers")
+        config.check_client(stage)
+        name, brokers = config.find_brokers()
+        is_open = config.use_connection and config.contains_macro("connection")
+        if not brokers and not config.contains_macro(name) and not is_open:
+            message = f"Required property '{name}' has no value."
+            stage.failures.add(message).with_config_property(name)
         known = config.topic is not None and not config.contains_macro("topic")
         problem = find_name_problem(config.topic) if known else None
         if problem is not None:

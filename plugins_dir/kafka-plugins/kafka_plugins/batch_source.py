@@ -76,6 +76,9 @@ class KafkaSourceConfig(KafkaClientConfig, rename="camel"):
         "Field of type long that gets the offset.", default=None, form="{output-field}"
     )
 
+    def find_brokers(self) -> tuple[str, str | None]:
+        return "kafkaBrokers", self.brokers
+
     def select_message(self) -> Schema:
         """Return the schema of the message: the fields that no other property names."""
         own = {self.key_field, self.partition_field, self.offset_field}
@@ -102,7 +105,7 @@ class KafkaBatchSource(BatchSource):
     def configure(self, stage: StageConfigurer) -> None:
         config = self.config
         check_reference_name(stage, config.reference_name)
-        config.check_client(stage, "kafkaBrokers")
+        config.check_client(stage)
         for each in config.partitions:
             if not each.isdecimal():
                 stage.failures.add(

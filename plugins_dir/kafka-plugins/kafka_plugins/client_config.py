@@ -11,9 +11,8 @@ from .topics import build_client_properties, check_brokers, check_kerberos, pars
 
 
 class KafkaClientConfig(PluginConfig, rename="camel"):
-    """Connection, further properties and Kerberos. A subclass declares ``brokers``."""
+    """Connection, further properties and Kerberos. A subclass declares the brokers."""
 
-    brokers: str
     use_connection: bool = field(
         "Whether a connection of the instance supplies the brokers.", default=False, group="more"
     )
@@ -41,13 +40,15 @@ class KafkaClientConfig(PluginConfig, rename="camel"):
         group="account",
     )
 
-    def check_client(self, stage: StageConfigurer, name: str) -> None:
-        """Add failures for the brokers and Kerberos.
+    def find_brokers(self) -> tuple[str, str | None]:
+        """Return the name of the property with the brokers, and its value; None when it has none."""
+        raise NotImplementedError
 
-        :param name: of the property with the brokers.
-        """
-        if self.brokers is not None and not self.contains_macro(name):
-            check_brokers(stage, self.brokers, name)
+    def check_client(self, stage: StageConfigurer) -> None:
+        """Add failures for the brokers and Kerberos."""
+        name, brokers = self.find_brokers()
+        if brokers and not self.contains_macro(name):
+            check_brokers(stage, brokers, name)
         check_kerberos(stage, self.principal, self.keytab_location)
 
     def build_client(
@@ -56,4 +57,5 @@ class KafkaClientConfig(PluginConfig, rename="camel"):
         """Return the configuration of a client of librdkafka; the user's properties go before defaults."""
         keytab = context.resolve_path(self.keytab_location) if self.keytab_location else None
         given = dict(defaults) | parse_properties(self.kafka_properties)
-        return build_client_properties(self.brokers, given, self.principal, keytab)
+        brokers = self.find_brokers()[1] or ""
+        return build_client_properties(brokers, given, self.principal, keytab)

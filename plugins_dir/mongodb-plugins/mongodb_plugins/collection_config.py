@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from localcdap.api import LogicalType, PluginConfig, Schema, StageConfigurer, Type, field
 from localcdap.api.rules import check_reference_name
@@ -11,6 +12,10 @@ from localcdap.api.rules import check_reference_name
 ID: Final = "_id"
 WITHOUT_EFFECT: Final = "MongoDB, without effect here"
 _NAME: Final = re.compile(r"[\w$.-]+")
+_CONNECTION: Final = "connectionString"
+_CONNECTION_STRING: Final = re.compile(
+    r"mongodb://(?:[^@/]*@)?(?P<host>[^/]+)/(?P<database>[^./?]+)\.(?P<collection>[^?]+)(?:\?.*)?"
+)
 _REQUIRED: Final = {
     "host": "Host must be specified",
     "database": "Database name must be specified",
@@ -33,6 +38,12 @@ class CollectionConfig(PluginConfig, macros=True, rename="camel"):
         "namespace, whose values are the documents in JSON.",
         default="",
     )
+    connection_string: str | None = field(
+        "Connection string of the plugin of earlier versions, mongodb://host:27017/database.collection. It "
+        "names what 'host', 'database' and 'collection' do not.",
+        default=None,
+        group="more",
+    )
     user: str | None = field("User name.", default=None, group=WITHOUT_EFFECT)
     password: str | None = field(
         "Password of the user. It is not used here.",
@@ -44,6 +55,18 @@ class CollectionConfig(PluginConfig, macros=True, rename="camel"):
         "Options of the connection, as ssl=true.", default=None, group=WITHOUT_EFFECT
     )
 
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        macros: Iterable[str] = (),
+        texts: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(values, macros, texts)
+        written = _CONNECTION_STRING.fullmatch((self.connection_string or "").strip())
+        for name, value in written.groupdict().items() if written is not None else ():
+            if not getattr(self, name):
+                setattr(self, name, value)
+
     def find_table_name(self) -> str:
         """Return the name of the collection's table."""
         return f"mongodb.{self.database.strip()}.{self.collection.strip()}"
@@ -51,14 +74,22 @@ class CollectionConfig(PluginConfig, macros=True, rename="camel"):
     @property
     def has_open_name(self) -> bool:
         """Whether the name of the table is not known yet."""
-        return self.contains_macro("database") or self.contains_macro("collection")
+        return any(map(self.contains_macro, ("database", "collection", _CONNECTION)))
 
     def check(self, stage: StageConfigurer) -> None:
         """Add failures for what is wrong by itself."""
         check_reference_name(stage, self.reference_name)
+        is_open = self.contains_macro(_CONNECTION)
+        text = (self.connection_string or "").strip()
+        if text and not is_open and _CONNECTION_STRING.fullmatch(text) is None:
+            stage.failures.add(
+                f"'{text}' does not name a collection of MongoDB.",
+                "Write mongodb://host:27017/database.collection.",
+            ).with_config_property(_CONNECTION)
+            return
         for name, message in _REQUIRED.items():
             value = getattr(self, name)
-            if self.contains_macro(name):
+            if self.contains_macro(name) or is_open:
                 continue
             if not value:
                 stage.failures.add(message).with_config_property(name)

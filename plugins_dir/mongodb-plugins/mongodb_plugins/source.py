@@ -65,6 +65,18 @@ class MongoSource(CollectionSource):
             "becomes an error record.",
             default=_FAIL,
             choices=(_SKIP, _FAIL, _SEND),
+            name="on-error",
+            former_names=("onError",),
+        )
+        input_fields: str | None = field(
+            "Projection of the plugin of earlier versions. It must be empty: 'schema' names the fields.",
+            default=None,
+            group="more",
+        )
+        splitter_class: str | None = field(
+            "How the plugin of earlier versions splits a collection.",
+            default=None,
+            group=WITHOUT_EFFECT,
         )
         auth_connection_string: str | None = field(
             "Connection to the database 'config'.", default=None, group=WITHOUT_EFFECT
@@ -80,6 +92,11 @@ class MongoSource(CollectionSource):
                 parse_query(config.input_query)
             except QueryError as error:
                 stage.failures.add(str(error)).with_config_property("inputQuery")
+        if config.input_fields:
+            stage.failures.add(
+                "Property 'inputFields' must be empty.",
+                "Remove from 'schema' the fields that it leaves out.",
+            ).with_config_property("inputFields")
         problem = find_unsupported(config.schema, _TYPES) if config.schema else None
         if problem is not None:
             stage.failures.add(problem).with_config_property("schema")
@@ -123,7 +140,7 @@ class _DocumentReader(DocumentReader):
         except (ValueError, RecursionError) as error:
             if self._on_error == _FAIL:
                 message = f"Document '{key}' does not fit the schema: {error}"
-                raise StageError(message, "Change the schema, or 'onError'.") from None
+                raise StageError(message, "Change the schema, or 'on-error'.") from None
             message = str(error)
         if self._on_error == _SKIP:
             return None

@@ -43,7 +43,9 @@ class WranglerConfig(PluginConfig, macros=True, rename="camel"):
         "The language of the condition: JEXL or SQL.", default=None, choices=["JEXL", "SQL"]
     )
     expression_language: str | None = field(
-        "The older name of preconditionLanguage.", default=None, choices=["JEXL", "SQL"]
+        "Another name of preconditionLanguage, which goes first.",
+        default=None,
+        choices=["JEXL", "SQL"],
     )
     directives: str = field(
         "The recipe: one directive a line, or ended by semicolons.",

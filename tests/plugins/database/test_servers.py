@@ -178,8 +178,8 @@ def test_properties_of_sql_server_become_arguments_of_its_driver():
         "instanceName": "sales",
         "authenticationType": "ActiveDirectoryPassword",
         "applicationIntent": "ReadOnly",
-        "connectTimeout": "5",
-        "columnEncryption": "false",
+        "loginTimeout": "5",
+        "columnEncryptionSetting": "false",
         "encrypt": "true",
         "currentLanguage": "us_'english",
     }
@@ -194,6 +194,14 @@ def test_properties_of_sql_server_become_arguments_of_its_driver():
         "queryTimeout": "-1",
     }
     assert config.get_first_statement() == "SET LANGUAGE 'us_''english';"
+    former = {"connectTimeout": "7", "columnEncryption": "true", "workstationId": "here"}
+    others = {"jdbcPluginName": "x", "database": "db"}
+    assert SqlServerConfig.build(others | former, collector).get_driver_arguments() == {
+        "loginTimeout": "7",
+        "columnEncryptionSetting": "Enabled",
+        "workstationID": "here",
+        "queryTimeout": "-1",
+    }
     plain = SqlServerConfig.build({"jdbcPluginName": "x", "database": "db"}, collector)
     assert plain.get_driver_arguments() == {"queryTimeout": "-1"}
     assert plain.get_first_statement() is None

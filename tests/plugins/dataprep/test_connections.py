@@ -98,7 +98,8 @@ def test_connection_types(client: DataPrepClient) -> None:
     found = {each["type"]: each for each in client.call("GET", "connectionTypes").body}
     assert {"File", "GCS", "S3", "BigQuery", "Database", "DuckDB", "SQLite"} <= set(found)
     assert {"HTTP", "Paste", "Pipelines", "Runs", "Tables", "PostgreSQL", "MySQL"} <= set(found)
-    assert found["File"]["properties"] == ["root"]
+    names = ["format", "delimiter", "skipHeader", "fileEncoding", "root"]
+    assert found["File"]["properties"] == names
     assert found["File"]["artifact"]["name"] == "core-plugins"
 
 

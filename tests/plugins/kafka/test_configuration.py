@@ -26,7 +26,7 @@ SOURCE = {
     "schema": str(MESSAGE),
     "format": "json",
 }
-SINK = {"referenceName": "k", "brokers": "localhost:9092", "topic": "t", "format": "CSV"}
+SINK = {"referenceName": "k", "kafkaBrokers": "localhost:9092", "topic": "t", "format": "CSV"}
 
 NO_FIELD = (
     "partitionField: partitionField 'no' does not exist in the schema. Please add it to the schema."
@@ -99,7 +99,11 @@ def test_a_format_must_fit_the_schema(format: str):
         ({"async": "maybe"}, ["async: Async flag has to be either TRUE or FALSE."]),
         ({"key": "age"}, ["key: The key field 'age' is not a text."]),
         ({"key": "no"}, ["key: The key field 'no' is not in the input schema."]),
-        ({"brokers": ","}, ["brokers: Must specify kafka brokers."]),
+        ({"kafkaBrokers": ","}, ["kafkaBrokers: Must specify kafka brokers."]),
+        ({"brokers": ","}, []),
+        ({"kafkaBrokers": "", "brokers": "h:1"}, []),
+        ({"kafkaBrokers": "", "brokers": ","}, ["brokers: Must specify kafka brokers."]),
+        ({"kafkaBrokers": ""}, ["kafkaBrokers: Required property 'kafkaBrokers' has no value."]),
         (
             {"compressionType": "rar"},
             [

@@ -11,7 +11,7 @@ from mongodb_plugins.query import QueryError, meets_query, parse_query
 from mongodb_plugins.sink import MongoSink
 from mongodb_plugins.source import MongoSource
 
-from localcdap.api import Schema
+from localcdap.api import FailureCollector, Schema
 from localcdap.testing import StageTester, TemporaryInstance
 from tests.plugins.core.test_key_values import csv, json_lines, json_sink, run, stage
 
@@ -90,6 +90,28 @@ def test_properties_are_checked():
     ]
 
 
+def test_a_connection_string_names_what_the_properties_do_not():
+    common = {"referenceName": "r", "schema": str(PEOPLE)}
+    text = "mongodb://ann:secret@h:27017,g:27017/shop.people.old?ssl=true"
+
+    def name(**properties: str) -> str:
+        tester = StageTester(MongoSource, common | properties)
+        assert tester.problems == []
+        return MongoSource.Config.build(
+            common | properties, FailureCollector("s")
+        ).find_table_name()
+
+    assert name(connectionString=text) == "mongodb.shop.people.old"
+    assert name(connectionString=text, collection="new") == "mongodb.shop.new"
+    for wrong in ("h:27017/shop.people", "mongodb://h/shop", "mongodb://h"):
+        assert StageTester(MongoSink, common | {"connectionString": wrong}, PEOPLE).problems == [
+            f"connectionString: '{wrong}' does not name a collection of MongoDB."
+        ]
+    assert StageTester(MongoSource, common | COMMON | {"inputFields": '{"age": 1}'}).problems == [
+        "inputFields: Property 'inputFields' must be empty."
+    ]
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 def test_documents_are_written_and_read(tmp_path: Path, cdap_engine_directory):
@@ -114,7 +136,7 @@ def test_documents_are_written_and_read(tmp_path: Path, cdap_engine_directory):
         assert json_lines(tmp_path / "adults") == [{"_id": ONE, "age": 36}]
         failed = read("failed")
         assert f"Document '{TWO}' does not fit the schema" in failed.error.message
-        assert read("skipped", onError="skip-error").error is None
+        assert read("skipped", **{"on-error": "skip-error"}).error is None
         assert json_lines(tmp_path / "skipped") == [{"_id": ONE, "age": 36}]
         sent = read("sent", onError="send-to-error")
         assert (sent.error, sent.stages["s0-0"].errors) == (None, 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import os
+import sys
 
 import pytest
 from core_plugins.scripts.python_evaluator import PythonEvaluator
@@ -136,3 +138,22 @@ def test_properties_of_other_interpreters_are_accepted():
 
     assert len(stage.failures) == 0
     assert stage.output_schema == SALE
+
+
+def test_the_path_of_modules_counts_in_native_mode(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "only_for_this_script.py").write_text("FACTOR = 3")
+    script = (
+        "import only_for_this_script\n"
+        "def transform(record, emitter, context):\n"
+        "    record['subtotal'] *= only_for_this_script.FACTOR\n"
+        "    emitter.emit(record)\n"
+    )
+    properties = {"script": script, "pythonPath": f"/none{os.pathsep}{tmp_path}"}
+    rows = [{"user": "a", "subtotal": 2.0}]
+    with pytest.raises(StageError, match="ModuleNotFoundError"):
+        run(PythonEvaluator, properties, SALE, rows)
+    native = {"executionMode": "native", "pythonBinary": "/usr/bin/python3"}
+    assert run(PythonEvaluator, properties | native, SALE, rows).records[0]["subtotal"] == 6.0
+    (failure,) = configure(PythonEvaluator, properties | {"executionMode": "fast"}, SALE).failures
+    assert "must be one of Interpreted, Native" in failure.message

@@ -8,7 +8,6 @@ from localcdap.api import (
     Connector,
     ConnectorContext,
     ConnectorSpec,
-    PluginConfig,
     RecordStream,
     RelatedPlugin,
     SampleRequest,
@@ -23,17 +22,19 @@ from localcdap.plugin_lib.connectors.file_records import (
     read_file,
 )
 from localcdap.plugin_lib.connectors.folders import RootFolder
+from localcdap.plugin_lib.connectors.sampling_config import SamplingConfig
 
 
 @plugin(name="File", description="Browses and samples folders and files of this machine.")
 class FileConnector(Connector):
-    class Config(PluginConfig):
+    class Config(SamplingConfig):
         root: str = field(
             "The folder that the connection shows; nothing outside of it can be reached. A relative path is "
             "relative to the instance's folder.",
             default="/",
             form="{folder}",
             macro=True,
+            addition="CDAP's connector shows all folders of a machine.",
         )
 
     config: Config
@@ -46,11 +47,11 @@ class FileConnector(Connector):
 
     def read(self, context: ConnectorContext, request: SampleRequest) -> RecordStream:
         file = self._open(context).find_file(request.path or "/")
-        return read_file(str(file), request.properties)
+        return read_file(str(file), self.config.add_defaults(request.properties))
 
     def specify(self, context: ConnectorContext, request: SpecificationRequest) -> ConnectorSpec:
         path = str(self._open(context).find(request.path or "/"))
-        how = dict(request.properties)
+        how = self.config.add_defaults(request.properties)
         if "format" not in how and not path.endswith("/"):
             how |= read_file(path, how).properties
         if leaves_out_lines(how):

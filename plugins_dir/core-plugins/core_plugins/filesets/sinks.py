@@ -60,6 +60,11 @@ class FilesetSinkConfig(PluginConfig, macros=True, rename="camel"):
         default=None,
         name="compressionCodec",
     )
+
+
+class SnapshotSinkConfig(FilesetSinkConfig, macros=True, rename="camel"):
+    """The properties of sinks of snapshots."""
+
     file_properties: str | None = field(
         "Hadoop properties; without effect on this machine.", default=None, syntax="json"
     )
@@ -99,7 +104,13 @@ class TimedOrcSinkConfig(TimedSinkConfig, rename="camel"):
     )
 
 
-class TextSinkConfig(FilesetSinkConfig):
+class TextSinkConfig(
+    SnapshotSinkConfig,
+    additions={
+        "schema": "CDAP's sink writes all fields of the input.",
+        "compressionCodec": "CDAP's sink of text does not compress; text has no codec here either.",
+    },
+):
     """The properties of the sink of delimited text."""
 
     delimiter: str = field("Text between two values.", default=",", macro=True)
@@ -108,7 +119,7 @@ class TextSinkConfig(FilesetSinkConfig):
 class FilesetSink(BatchSink):
     """Writes one partition of a file set; its files appear when the whole run has succeeded."""
 
-    Config = FilesetSinkConfig
+    Config: ClassVar[type[FilesetSinkConfig]] = SnapshotSinkConfig
     config: Any
     format: str
 

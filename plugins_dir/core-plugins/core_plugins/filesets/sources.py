@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from localcdap.api import (
     BatchSource,
@@ -43,6 +43,11 @@ class FilesetSourceConfig(PluginConfig, macros=True, rename="camel"):
     schema: Schema | None = field(
         "Schema of the records; without one, that of the dataset.", default=None
     )
+
+
+class SnapshotSourceConfig(FilesetSourceConfig, macros=True, rename="camel"):
+    """The properties of sources of snapshots."""
+
     file_properties: str | None = field(
         "Hadoop properties; without effect on this machine.", default=None, syntax="json"
     )
@@ -62,7 +67,7 @@ class TimedSourceConfig(FilesetSourceConfig, macros=True):
 class FilesetSource(BatchSource):
     """Reads the latest partition of a file set."""
 
-    Config = FilesetSourceConfig
+    Config: ClassVar[type[FilesetSourceConfig]] = SnapshotSourceConfig
     config: Any
     format: str
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any, Final
@@ -33,6 +35,7 @@ from .record_coercion import INT_RANGE, Coerce
 
 _FILE: Final = "script"
 _FUNCTION: Final = "transform"
+_NATIVE: Final = "Native"
 
 
 @plugin(
@@ -43,8 +46,8 @@ class PythonEvaluator(Transform):
     """The script runs in the run's Python worker with all its rights; it is not sandboxed.
 
     Dates, times and decimals are objects of :mod:`datetime` and :mod:`decimal`, where CDAP passes numbers.
-    CDAP's properties of the interpreter (mode, path, time limit) are ignored, because the script runs in the
-    run's own Python.
+    The script runs in the run's own Python, in both modes of CDAP's plugin (python-plugins,
+    ``io/cdap/plugin/python/transform/PythonEvaluator.java``).
     """
 
     class Config(PluginConfig):
@@ -58,7 +61,37 @@ class PythonEvaluator(Transform):
         schema: Schema | None = field(
             "The output schema. If empty, it is the input schema.", default=None
         )
-        lookup: str | None = field(DESCRIPTION, default=None, syntax="json")
+        lookup: str | None = field(
+            DESCRIPTION,
+            default=None,
+            syntax="json",
+            addition="CDAP's script finds each table that it names.",
+        )
+        execution_mode: str = field(
+            "Interpreted, which is Jython in CDAP, or Native. Both run in the run's own Python 3; only "
+            "Native reads 'pythonPath'.",
+            default="Interpreted",
+            choices=("Interpreted", _NATIVE),
+            name="executionMode",
+            macro=True,
+            group="interpreter",
+        )
+        python_binary: str | None = field(
+            "The interpreter in the mode Native. It is without effect here: the run's own Python runs the "
+            "script.",
+            default=None,
+            name="pythonBinary",
+            macro=True,
+            group="interpreter",
+        )
+        python_path: str | None = field(
+            f"Folders with modules that the script can import in the mode Native, separated by "
+            f"'{os.pathsep}'.",
+            default=None,
+            name="pythonPath",
+            macro=True,
+            group="interpreter",
+        )
 
     config: Config
 
@@ -99,6 +132,10 @@ class PythonEvaluator(Transform):
 
     def _load(self) -> Callable[[Record, Any, Any], Any]:
         names: dict[str, Any] = {"__name__": _FILE}
+        if self.config.execution_mode == _NATIVE:
+            folders = (self.config.python_path or "").split(os.pathsep)
+            # After the others: the process runs other stages too, whose modules these must not replace.
+            sys.path += [folder for folder in folders if folder and folder not in sys.path]
         try:
             # The script is the user's own program, see the class.
             exec(_compile_script(self.config.script), names)  # noqa: S102

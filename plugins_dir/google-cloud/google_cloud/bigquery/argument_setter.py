@@ -17,7 +17,7 @@ from localcdap.api import (
 from localcdap.api.rules import check_reference_name
 from localcdap.api.sql_names import quote_identifier, quote_literal
 
-from ..account import BigQueryConfig
+from ..account import BigQueryProjectConfig
 from .row_arguments import set_row_arguments
 from .tables import check_table, get_table_name
 
@@ -30,7 +30,7 @@ _CONDITIONS: Final = "argumentSelectionConditions"
 )
 @capability(Capabilities.Mode.NATIVE)
 class BigQueryArgumentSetter(Action):
-    class Config(BigQueryConfig, macros=True):
+    class Config(BigQueryProjectConfig, macros=True):
         dataset: str = field("Dataset of the table.")
         table: str = field("Table with the arguments, one column for each.")
         conditions: str = field(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from localcdap.api import (
     BrowseDetail,
     BrowseEntity,
@@ -15,13 +17,14 @@ from localcdap.api import (
     SampleRequest,
     SpecificationRequest,
     capability,
+    field,
     plugin,
 )
 from localcdap.api.connector import format_connection_macro
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.plugin_lib.connectors.tables import describe_table
 
-from ..account import GoogleAccountConfig
+from ..account import WITHOUT_EFFECT, GoogleProjectConfig
 from .tables import get_table_name
 
 
@@ -31,8 +34,20 @@ from .tables import get_table_name
 )
 @capability(Capabilities.Mode.NATIVE)
 class BigQueryConnector(Connector):
-    Config = GoogleAccountConfig
-    config: GoogleAccountConfig
+    class Config(GoogleProjectConfig, macros=True, rename="camel"):
+        dataset_project: str | None = field(
+            "Project of the datasets; projects are ignored here.",
+            default=None,
+            group=WITHOUT_EFFECT,
+        )
+        root_dataset: str | None = field(
+            "The dataset that the connection shows; by default, all datasets.", default=None
+        )
+        show_hidden_datasets: bool = field(
+            "Whether the connection also shows datasets whose names begin with '_'.", default=False
+        )
+
+    config: Config
 
     def test(self, context: ConnectorContext) -> None:
         context.list_tables()
@@ -46,7 +61,7 @@ class BigQueryConnector(Connector):
         }
         wanted, _, name = (request.path or "").strip("/").partition("/")
         if not wanted:
-            datasets = sorted({dataset for dataset, _ in tables})
+            datasets = self._list_datasets({dataset for dataset, _ in tables})
             return BrowseDetail(
                 [BrowseEntity(each, f"/{each}", "dataset", can_browse=True) for each in datasets]
             )
@@ -61,6 +76,12 @@ class BigQueryConnector(Connector):
                 "Tables with names such as 'dataset.table' stand for those of BigQuery.",
             )
         return BrowseDetail(found)
+
+    def _list_datasets(self, datasets: Collection[str]) -> list[str]:
+        if self.config.root_dataset:
+            return [self.config.root_dataset]
+        shows_all = self.config.show_hidden_datasets
+        return sorted(name for name in datasets if shows_all or not name.startswith("_"))
 
     def read(self, context: ConnectorContext, request: SampleRequest) -> RecordStream:
         return context.read_table(get_table_name(*_split(request.path)), request)

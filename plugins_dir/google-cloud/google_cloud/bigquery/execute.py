@@ -16,7 +16,7 @@ from localcdap.api import (
     plugin,
 )
 
-from ..account import WITHOUT_EFFECT, GoogleAccountConfig
+from ..account import WITHOUT_EFFECT, GoogleProjectConfig
 from .row_arguments import set_row_arguments
 from .sql import SqlError
 from .statements import TranslatedStatement, build_store_statements, translate_statements
@@ -26,7 +26,7 @@ _RETRIES: Final = "retries, without effect here"
 _UNKNOWN_FUNCTION: Final = re.compile(r"Function with name (\w+) does not exist")
 
 
-class BigQueryExecuteConfig(GoogleAccountConfig, macros=True, rename="camel"):
+class BigQueryExecuteConfig(GoogleProjectConfig, macros=True, rename="camel"):
     """The properties of the BigQueryExecute action."""
 
     sql: str = field(

@@ -9,7 +9,7 @@ from typing import Final
 from localcdap.api import StageConfigurer, field
 from localcdap.api.rules import check_reference_name
 
-from ..account import WITHOUT_EFFECT, GoogleAccountConfig
+from ..account import WITHOUT_EFFECT, GoogleProjectConfig
 
 ID: Final = "__id__"
 """The field of the id, by default."""
@@ -18,7 +18,7 @@ _PLAIN: Final = re.compile(r"[\w$-]+(?:/[\w$-]+)*")
 _DATABASE: Final = "databaseName"
 
 
-class FirestoreConfig(GoogleAccountConfig, macros=True, rename="camel"):
+class FirestoreConfig(GoogleProjectConfig, macros=True, rename="camel"):
     """The properties of plugins of Firestore."""
 
     reference_name: str = field("Name of this stage in lineage and metadata.", macro=False)

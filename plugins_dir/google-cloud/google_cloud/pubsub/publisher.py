@@ -24,7 +24,7 @@ from localcdap.api.rules import check_reference_name
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.json_texts import format_json
 
-from ..account import WITHOUT_EFFECT, GoogleAccountConfig
+from ..account import WITHOUT_EFFECT, GoogleProjectConfig
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ _BINARY: Final = ("avro", "parquet")
 _FORMATS: Final = ("text", "blob", "json", "delimited", *_DELIMITERS, *_BINARY)
 
 
-class PublisherConfig(GoogleAccountConfig, macros=True, rename="camel"):
+class PublisherConfig(GoogleProjectConfig, macros=True, rename="camel"):
     """Properties as CDAP's (google-cloud, ``io/cdap/plugin/gcp/publisher/GooglePublisher.java``)."""
 
     reference_name: str | None = field(

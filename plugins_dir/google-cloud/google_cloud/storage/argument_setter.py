@@ -14,7 +14,7 @@ from localcdap.api import (
 from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.arguments import set_arguments
 
-from ..account import GoogleAccountConfig
+from ..account import GoogleProjectConfig
 from .paths import check_storage_path, resolve_objects
 
 
@@ -24,7 +24,7 @@ from .paths import check_storage_path, resolve_objects
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsArgumentSetter(Action):
-    class Config(GoogleAccountConfig):
+    class Config(GoogleProjectConfig):
         reference_name: str | None = field(
             "Name of this action in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
             default=None,

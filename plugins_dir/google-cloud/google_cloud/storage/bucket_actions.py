@@ -18,7 +18,7 @@ from localcdap.api import (
     plugin,
 )
 
-from ..account import WITHOUT_EFFECT, GoogleAccountConfig
+from ..account import WITHOUT_EFFECT, GoogleProjectConfig
 from .paths import check_storage_path, resolve_objects
 
 
@@ -28,7 +28,7 @@ from .paths import check_storage_path, resolve_objects
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsBucketCreate(Action):
-    class Config(GoogleAccountConfig, macros=True, rename="camel"):
+    class Config(GoogleProjectConfig, macros=True, rename="camel"):
         paths: list[str] = field("Buckets and folders to create, comma-separated.")
         fail_if_exists: bool = field(
             "Whether an existing one fails the run; folders created before it are then removed.",
@@ -80,7 +80,7 @@ class GcsBucketCreate(Action):
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsBucketDelete(Action):
-    class Config(GoogleAccountConfig):
+    class Config(GoogleProjectConfig):
         paths: list[str] = field(
             "Objects and folders to delete with their contents, comma-separated; '*' matches any characters. "
             "Missing ones are skipped.",
@@ -118,7 +118,7 @@ def _delete(place: Path) -> None:
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsDoneFileMarker(PostAction):
-    class Config(PostActionConfig, GoogleAccountConfig, macros=True):
+    class Config(PostActionConfig, GoogleProjectConfig, macros=True):
         path: str = field(
             "Path of the file: gs://bucket/folder/_SUCCESS. An existing file is not changed.",
             form="{path}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from localcdap.api import (
     BrowseDetail,
+    BrowseEntity,
     BrowseRequest,
     Capabilities,
     Connector,
@@ -13,11 +14,13 @@ from localcdap.api import (
     SampleRequest,
     SpecificationRequest,
     capability,
+    field,
     plugin,
 )
 from localcdap.plugin_lib.connectors.buckets import Buckets
+from localcdap.plugin_lib.connectors.sampling_config import SamplingConfig
 
-from ..account import GoogleAccountConfig
+from ..account import GoogleProjectConfig
 
 
 @plugin(
@@ -26,17 +29,29 @@ from ..account import GoogleAccountConfig
 )
 @capability(Capabilities.Mode.NATIVE)
 class GcsConnector(Connector):
-    Config = GoogleAccountConfig
-    config: GoogleAccountConfig
+    class Config(SamplingConfig, GoogleProjectConfig, rename="camel"):
+        root_bucket: str | None = field(
+            "The bucket that the connection shows; by default, all buckets.",
+            default=None,
+            form="{bucket}",
+        )
+
+    config: Config
 
     def test(self, context: ConnectorContext) -> None:
         Buckets(context, "gs").check()
 
     def browse(self, context: ConnectorContext, request: BrowseRequest) -> BrowseDetail:
-        return Buckets(context, "gs").browse(request.path or "/", request.search)
+        root, path = self.config.root_bucket, request.path or "/"
+        if root and not path.strip("/"):
+            return BrowseDetail([BrowseEntity(root, f"/{root}", "bucket", can_browse=True)], 1)
+        return Buckets(context, "gs").browse(path, request.search)
 
     def read(self, context: ConnectorContext, request: SampleRequest) -> RecordStream:
-        return Buckets(context, "gs").read(request.path or "/", request)
+        return Buckets(context, "gs").read(
+            request.path or "/", self.config.add_defaults(request.properties)
+        )
 
     def specify(self, context: ConnectorContext, request: SpecificationRequest) -> ConnectorSpec:
-        return Buckets(context, "gs").specify("GCSFile", request)
+        properties = self.config.add_defaults(request.properties)
+        return Buckets(context, "gs").specify("GCSFile", request.path or "", properties)

@@ -19,7 +19,7 @@ from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.plugin_lib.files.sink import FilesSink
 from localcdap.plugin_lib.files.sink_checks import check_format
 
-from ..account import WITHOUT_EFFECT, GoogleAccountConfig
+from ..account import WITHOUT_EFFECT, GoogleKeyFileConfig
 from ..multi_sinks import SPLIT, check_split_field, find_destinations
 from .multi_files_sink import write_folders
 from .paths import SCHEME, check_storage_path
@@ -32,7 +32,7 @@ _CODECS: Final = {"avro": ("snappy", "deflate"), "parquet": ("snappy", "gzip")}
 """By format, the codecs that it can have; orc and text ignore the property."""
 
 
-class MultiFormatsConfig(GoogleAccountConfig, macros=True, rename="camel"):
+class MultiFormatsConfig(GoogleKeyFileConfig, macros=True, rename="camel"):
     """The properties of the former sinks of several folders."""
 
     reference_name: str = field(

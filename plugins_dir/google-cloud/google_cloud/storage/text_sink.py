@@ -17,7 +17,7 @@ from localcdap.api import (
 from localcdap.api.rules import check_reference_name
 from localcdap.plugin_lib.files.sink import FilesSink
 
-from ..account import GoogleAccountConfig
+from ..account import GoogleKeyFileConfig
 from .paths import SCHEME, check_storage_path
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _FORMATS: Final = {
 @plugin(name="GCSText", description="Local: writes text files into the local folder of a bucket.")
 @capability(Capabilities.Mode.NATIVE)
 class GcsText(BatchSink):
-    class Config(GoogleAccountConfig, macros=True):
+    class Config(GoogleKeyFileConfig, macros=True):
         reference_name: str | None = field(
             "Name of this sink in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
             default=None,

@@ -16,11 +16,11 @@ from localcdap.api import (
     plugin,
 )
 
-from ..account import WITHOUT_EFFECT, GoogleAccountConfig
+from ..account import WITHOUT_EFFECT, GoogleProjectConfig
 from .paths import StorageObjects, check_storage_path, resolve_objects
 
 
-class TransferConfig(GoogleAccountConfig, macros=True, rename="camel"):
+class TransferConfig(GoogleProjectConfig, macros=True, rename="camel"):
     """The properties of the actions GCSCopy and GCSMove."""
 
     source: str = field(
