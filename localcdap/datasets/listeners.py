@@ -33,8 +33,8 @@ from localcdap.namespaces.resources import NamespaceResource
 from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Transaction
 from localcdap.store.structured.admin import TableAdmin
-from localcdap.store.structured.sql import TableSql
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.transactions.sql import TableSql
 
 _LOG: Final = logging.getLogger(__name__)
 _BATCH: Final = 500

@@ -8,12 +8,12 @@ from typing import Any, Final
 from localcdap.api.serialization.structs import pack, unpack
 from localcdap.sandbox.dataset_calls import RowChanges, TableCopy
 from localcdap.store import table_catalog as catalog
-from localcdap.store.rows.messages import decode_operation, encode_rows
-from localcdap.store.rows.operations import AnyRowOperation, RowOperation, UnwatchedWork
-from localcdap.store.rows.pending_rows import PendingRows
-from localcdap.store.rows.table import TableInfo, TableRef
 from localcdap.store.store import Transaction
-from localcdap.store.structured.operations import Result, Rows
+from localcdap.store.transactions.dataset_table import TableInfo, TableRef
+from localcdap.store.transactions.messages import decode_operation, encode_rows
+from localcdap.store.transactions.operations import Result, Rows
+from localcdap.store.transactions.pending_rows import PendingRows
+from localcdap.store.transactions.row_operations import AnyRowOperation, RowOperation, UnwatchedWork
 
 _CHUNK: Final = 10_000
 """Rows that are converted at a time."""

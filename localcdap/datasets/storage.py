@@ -38,8 +38,8 @@ from localcdap.sandbox.dataset_calls import RowChanges
 from localcdap.store import dataset_catalog
 from localcdap.store import table_catalog as catalog
 from localcdap.store.columns import check_names
-from localcdap.store.rows.opened import TransactionRows, Unguarded
 from localcdap.store.store import Transaction
+from localcdap.store.transactions.opened_datasets import TransactionRows, Unguarded
 from localcdap.text import format_available
 
 

@@ -20,15 +20,15 @@ from localcdap.api.errors import TransactionConflictError
 from localcdap.api.security import Permission
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import OF_INSTANCE, open_to_all, requires
-from localcdap.store.rows.messages import decode_operation, encode_rows
-from localcdap.store.rows.operations import AnyRowOperation
-from localcdap.store.rows.session import OpenedDataset
-from localcdap.store.rows.table import TableRef
-from localcdap.store.structured.monitor import TransactionMonitor
-from localcdap.store.structured.operations import AnyOperation, Result, Rows
-from localcdap.store.structured.session import LocalTransactionSession
-from localcdap.store.structured.sql import TableSql
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.transactions.dataset_session import OpenedDataset
+from localcdap.store.transactions.dataset_table import TableRef
+from localcdap.store.transactions.messages import decode_operation, encode_rows
+from localcdap.store.transactions.monitor import TransactionMonitor
+from localcdap.store.transactions.operations import AnyOperation, Result, Rows
+from localcdap.store.transactions.row_operations import AnyRowOperation
+from localcdap.store.transactions.session import LocalTransactionSession
+from localcdap.store.transactions.sql import TableSql
 from localcdap.transactions.calls import LEASE_S, Accessor
 from localcdap.transactions.client import TransactionHost
 

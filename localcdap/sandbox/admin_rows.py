@@ -20,12 +20,12 @@ from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import pack, unpack
 from localcdap.sandbox.dataset_calls import MissingCopy, RowChanges, StorageChange, StorageFacts
-from localcdap.store.rows.messages import decode_rows, encode_operation
-from localcdap.store.rows.opened import TransactionRows, Unguarded
-from localcdap.store.rows.operations import AnyRowOperation, RowOperation, UnwatchedWork
-from localcdap.store.rows.pending_rows import UnstoredRows
-from localcdap.store.rows.table import StoredRow, TableInfo, TableRef
-from localcdap.store.structured.operations import Result, Rows
+from localcdap.store.transactions.dataset_table import StoredRow, TableInfo, TableRef
+from localcdap.store.transactions.messages import decode_rows, encode_operation
+from localcdap.store.transactions.opened_datasets import TransactionRows, Unguarded
+from localcdap.store.transactions.operations import Result, Rows
+from localcdap.store.transactions.pending_rows import UnstoredRows
+from localcdap.store.transactions.row_operations import AnyRowOperation, RowOperation, UnwatchedWork
 from localcdap.text import format_available
 
 

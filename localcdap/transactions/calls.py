@@ -15,10 +15,10 @@ from localcdap.api.app.timeouts import TransactionLimits
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.dataset.access import AccessKind
 from localcdap.rpc.methods import non_idempotent
-from localcdap.store.rows.operations import AnyRowOperation
-from localcdap.store.rows.session import OpenedDataset
-from localcdap.store.rows.table import TableRef
-from localcdap.store.structured.operations import AnyOperation, Result, Rows
+from localcdap.store.transactions.dataset_session import OpenedDataset
+from localcdap.store.transactions.dataset_table import TableRef
+from localcdap.store.transactions.operations import AnyOperation, Result, Rows
+from localcdap.store.transactions.row_operations import AnyRowOperation
 
 LEASE_S: Final = 5.0
 """Seconds that the host keeps a transaction without a call from its client."""

@@ -14,17 +14,17 @@ from localcdap.api.app.timeouts import TIMEOUT_ARGUMENT, TransactionLimits
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import HostError, HostLostError, LocalcdapError, TransactionConflictError
-from localcdap.store.rows.commit_actions import CommitActions
-from localcdap.store.rows.messages import decode_rows, encode_operation
-from localcdap.store.rows.opened import FindType, find_built_in
-from localcdap.store.rows.operations import RowOperation
-from localcdap.store.rows.session import OpenedDataset
-from localcdap.store.rows.table import TableInfo
-from localcdap.store.structured.monitor import TransactionMonitor
-from localcdap.store.structured.operations import Operation, Result, Rows
-from localcdap.store.structured.runner import RetryingTransactionRunner
-from localcdap.store.structured.session import TransactionSession
-from localcdap.store.structured.sql import TableSql
+from localcdap.store.transactions.commit_actions import CommitActions
+from localcdap.store.transactions.dataset_session import OpenedDataset
+from localcdap.store.transactions.dataset_table import TableInfo
+from localcdap.store.transactions.messages import decode_rows, encode_operation
+from localcdap.store.transactions.monitor import TransactionMonitor
+from localcdap.store.transactions.opened_datasets import FindType, find_built_in
+from localcdap.store.transactions.operations import Operation, Result, Rows
+from localcdap.store.transactions.row_operations import RowOperation
+from localcdap.store.transactions.runner import RetryingTransactionRunner
+from localcdap.store.transactions.session import TransactionSession
+from localcdap.store.transactions.sql import TableSql
 from localcdap.transactions.calls import LEASE_S, Accessor, TransactionCalls
 
 

@@ -11,9 +11,9 @@ from localcdap.api.app import FieldType, StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.errors import LocalcdapError, NotFoundError, TransactionConflictError
 from localcdap.datasets.listeners import DeletedNamespaceCleanup
-from localcdap.store.structured.operations import Delete, Operation, Upsert
-from localcdap.store.structured.session import LocalTransactionSession
-from localcdap.store.structured.sql import TableSql
+from localcdap.store.transactions.operations import Delete, Operation, Upsert
+from localcdap.store.transactions.session import LocalTransactionSession
+from localcdap.store.transactions.sql import TableSql
 
 from .conftest import Instance
 

@@ -25,7 +25,7 @@ from localcdap.datasets.row_copies import AppliedRows
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.audit import AuditLog
 from localcdap.namespaces.service import NamespaceService
-from localcdap.store.rows.operations import SelectRows, WriteRows
+from localcdap.store.transactions.row_operations import SelectRows, WriteRows
 from localcdap.testing.databases import open_new_store
 
 SINGLE = struct.unpack("f", struct.pack("f", 0.1))[0]

@@ -21,7 +21,7 @@ from localcdap.decoders import decode_json
 from localcdap.security.access import OF_INSTANCE, requires
 from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Store, Transaction
-from localcdap.store.structured.sql import TYPES, TableSql
+from localcdap.store.transactions.sql import TYPES, TableSql
 from localcdap.text import format_available
 
 

@@ -19,9 +19,9 @@ from localcdap.api.app.table import SortOrder
 from localcdap.api.errors import InvalidTableFieldError
 from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Store, Transaction
-from localcdap.store.structured import validation as valid
 from localcdap.store.structured.admin import TableAdmin
-from localcdap.store.structured.sql import SqlCondition, TableSql, match_all, match_any
+from localcdap.store.transactions import validation as valid
+from localcdap.store.transactions.sql import SqlCondition, TableSql, match_all, match_any
 
 _NUMBERS: Final = ("INTEGER", "LONG", "FLOAT", "DOUBLE")
 

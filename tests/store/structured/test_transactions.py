@@ -22,8 +22,8 @@ from localcdap.api.serialization.structs import pack
 from localcdap.datasets import transactions
 from localcdap.datasets.transactions import TransactionService
 from localcdap.rpc.frames import Call
-from localcdap.store.structured.operations import Operation, Upsert
-from localcdap.store.structured.sql import TableSql
+from localcdap.store.transactions.operations import Operation, Upsert
+from localcdap.store.transactions.sql import TableSql
 from localcdap.transactions.client import HostTransactionRunner
 
 from .conftest import SIMPLE, Instance, Simple

@@ -16,8 +16,8 @@ from localcdap.api.app.specification import FieldType
 from localcdap.api.app.table import Key, Range, SortOrder
 from localcdap.api.errors import InvalidTableFieldError, TableUsageError
 from localcdap.store.columns import quote_identifier
-from localcdap.store.structured import validation as valid
-from localcdap.store.structured.sql import SqlCondition, TableSql, match_all, match_any
+from localcdap.store.transactions import validation as valid
+from localcdap.store.transactions.sql import SqlCondition, TableSql, match_all, match_any
 
 
 class Work(Protocol):

@@ -19,14 +19,14 @@ from localcdap.api.app.table import (
 )
 from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import TransactionConflictError, TransactionError
-from localcdap.store.rows.opened import FindType, find_built_in, open_dataset
-from localcdap.store.rows.operations import RowOperation
-from localcdap.store.rows.session import OpenedDataset
-from localcdap.store.rows.table import TableInfo
-from localcdap.store.structured import operations as op
-from localcdap.store.structured.session import TransactionSession
-from localcdap.store.structured.sql import TableSql
-from localcdap.store.structured.validation import check_limit
+from localcdap.store.transactions import operations as op
+from localcdap.store.transactions.dataset_session import OpenedDataset
+from localcdap.store.transactions.dataset_table import TableInfo
+from localcdap.store.transactions.opened_datasets import FindType, find_built_in, open_dataset
+from localcdap.store.transactions.row_operations import RowOperation
+from localcdap.store.transactions.session import TransactionSession
+from localcdap.store.transactions.sql import TableSql
+from localcdap.store.transactions.validation import check_limit
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -73,7 +73,7 @@ class SessionContext:
         return self._call(self._session.perform, table, operation)
 
     def open_dataset(self, namespace: str, name: str) -> OpenedDataset:
-        """See :class:`localcdap.store.structured.session.TransactionSession`, as the next two."""
+        """See :class:`localcdap.store.transactions.session.TransactionSession`, as the next two."""
         return self._call(self._session.open_dataset, namespace, name)
 
     def perform_on_rows(self, table: TableInfo, operation: RowOperation) -> op.Result:

@@ -12,11 +12,11 @@ from localcdap.api.dataset.specification import DatasetSpecification
 from localcdap.api.errors import NotFoundError, TransactionError
 from localcdap.api.security import Permission
 from localcdap.store import dataset_catalog, table_catalog
-from localcdap.store.rows.operations import RowOperation, RowWork
-from localcdap.store.rows.pending_rows import PendingRows
-from localcdap.store.rows.table import TableInfo, TableRef
 from localcdap.store.store import Transaction
-from localcdap.store.structured.operations import Result
+from localcdap.store.transactions.dataset_table import TableInfo, TableRef
+from localcdap.store.transactions.operations import Result
+from localcdap.store.transactions.pending_rows import PendingRows
+from localcdap.store.transactions.row_operations import RowOperation, RowWork
 from localcdap.text import format_available
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from localcdap.api.app.specification import FieldType, StructuredTableSpecification
 from localcdap.api.app.table import Bound, Range
 from localcdap.store.columns import quote_identifier
-from localcdap.store.structured.validation import Point
+from localcdap.store.transactions.validation import Point
 
 PREFIX: Final = "app_"
 """The prefix of structured tables' names in DuckDB, which separates them from localcdap's own tables."""

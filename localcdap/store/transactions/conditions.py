@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from localcdap.api.dataset.rows import RowComparison, RowCondition
 from localcdap.store.columns import quote_identifier
-from localcdap.store.rows.table import StoredRow, TableInfo
-from localcdap.store.structured.sql import ALL, SqlCondition, match_all
+from localcdap.store.transactions.dataset_table import StoredRow, TableInfo
+from localcdap.store.transactions.sql import ALL, SqlCondition, match_all
 
 _COMPARE: Final[dict[RowComparison, Callable[[Any, Any], bool]]] = {
     RowComparison.EQUAL: operator.eq,

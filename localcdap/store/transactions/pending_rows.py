@@ -12,16 +12,16 @@ from typing import Any, Protocol
 from localcdap.api.dataset.rows import RowCondition
 from localcdap.api.garbage_collection import pause_collection
 from localcdap.store.columns import quote_identifier
-from localcdap.store.rows.conditions import (
+from localcdap.store.store import Transaction
+from localcdap.store.transactions.conditions import (
     exclude_keys,
     fulfils,
     sort_rows,
     to_negated_sql,
     to_sql,
 )
-from localcdap.store.rows.table import StoredRow, TableInfo
-from localcdap.store.store import Transaction
-from localcdap.store.structured.sql import SqlCondition, match_all
+from localcdap.store.transactions.dataset_table import StoredRow, TableInfo
+from localcdap.store.transactions.sql import SqlCondition, match_all
 
 
 class Reader(Protocol):

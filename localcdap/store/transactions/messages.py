@@ -6,9 +6,9 @@ from typing import Any
 
 from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.schema import Schema
-from localcdap.store.rows.operations import KEY, RowOperation
-from localcdap.store.rows.table import TableInfo
-from localcdap.store.structured.operations import Rows
+from localcdap.store.transactions.dataset_table import TableInfo
+from localcdap.store.transactions.operations import Rows
+from localcdap.store.transactions.row_operations import KEY, RowOperation
 
 _FIELD = "value"
 

@@ -20,21 +20,21 @@ from localcdap.api.errors import (
     TransactionError,
     TransactionTimeoutError,
 )
-from localcdap.store.rows.commit_actions import CommitActions
-from localcdap.store.rows.operations import RowOperation
-from localcdap.store.rows.session import (
+from localcdap.store.store import Store, Transaction
+from localcdap.store.structured.admin import TableRegistry, find_specification
+from localcdap.store.transactions.commit_actions import CommitActions
+from localcdap.store.transactions.commits import Commits
+from localcdap.store.transactions.dataset_session import (
     DatasetAccesses,
     DatasetSession,
     KnownDatasets,
     OpenedDataset,
     UnopenedDatasets,
 )
-from localcdap.store.rows.table import TableInfo
-from localcdap.store.store import Store, Transaction
-from localcdap.store.structured.admin import TableRegistry, find_specification
-from localcdap.store.structured.commits import Commits
-from localcdap.store.structured.operations import Operation, Result
-from localcdap.store.structured.sql import TableSql
+from localcdap.store.transactions.dataset_table import TableInfo
+from localcdap.store.transactions.operations import Operation, Result
+from localcdap.store.transactions.row_operations import RowOperation
+from localcdap.store.transactions.sql import TableSql
 
 NamespaceCheck = Callable[[str, int], None]
 """Raises an error unless there is a namespace of this name and generation."""

@@ -19,10 +19,10 @@ from localcdap.api.dataset.specification import (
 from localcdap.api.dataset.threads import pass_calls_to_threads
 from localcdap.api.dataset.types import BUILT_IN_TYPES
 from localcdap.api.errors import NotFoundError, TransactionError
-from localcdap.store.rows import operations as op
-from localcdap.store.rows.session import OpenedDataset
-from localcdap.store.rows.table import TableInfo
-from localcdap.store.structured.operations import Result, Rows
+from localcdap.store.transactions import row_operations as op
+from localcdap.store.transactions.dataset_session import OpenedDataset
+from localcdap.store.transactions.dataset_table import TableInfo
+from localcdap.store.transactions.operations import Result, Rows
 
 FindType = Callable[[str, DatasetSpecification], DatasetDefinition]
 """Returns the type of a dataset in a namespace.

@@ -11,10 +11,10 @@ from localcdap.api.dataset.access import AccessKind
 from localcdap.api.dataset.rows import RowComparison, RowCondition
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Type
-from localcdap.store.rows.conditions import find_keys
-from localcdap.store.rows.pending_rows import PendingRows, Reader
-from localcdap.store.rows.table import TableInfo
-from localcdap.store.structured.operations import Result, Rows
+from localcdap.store.transactions.conditions import find_keys
+from localcdap.store.transactions.dataset_table import TableInfo
+from localcdap.store.transactions.operations import Result, Rows
+from localcdap.store.transactions.pending_rows import PendingRows, Reader
 
 _BITS: Final = {Type.INT: 31, Type.LONG: 63}
 KEY: Final = ""
