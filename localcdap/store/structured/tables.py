@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
+from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.admin import TableAdmin, TableRegistry
@@ -56,7 +57,7 @@ class StructuredTables:
         """
         return _WatchedSession(
             self._store,
-            self._registry,
+            self._registry.get_all(),
             self._commits,
             kind,
             timeout_s,
@@ -93,7 +94,7 @@ class _WatchedSession(LocalTransactionSession):
     def __init__(
         self,
         store: Store,
-        registry: TableRegistry,
+        specifications: Mapping[str, StructuredTableSpecification],
         commits: Commits,
         kind: TransactionKind,
         timeout_s: float | None,
@@ -103,7 +104,7 @@ class _WatchedSession(LocalTransactionSession):
         datasets: KnownDatasets,
     ) -> None:
         super().__init__(
-            store, registry, commits, kind, timeout_s, check_namespace, accesses, datasets
+            store, specifications, commits, kind, timeout_s, check_namespace, accesses, datasets
         )
         self._watch = watch
         if timeout_s is not None:

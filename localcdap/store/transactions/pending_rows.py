@@ -7,42 +7,43 @@ holds up no other writer, and the commit of a run never fails because of one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Final
 
-from localcdap.api.dataset.rows import RowCondition
-from localcdap.api.garbage_collection import pause_collection
-from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Transaction
-from localcdap.store.transactions.conditions import (
-    exclude_keys,
-    fulfils,
+from localcdap.store.transactions.dataset_table import DatasetTable
+from localcdap.store.transactions.selections import (
+    CheckedSelection,
+    Selection,
+    get_key,
     sort_rows,
-    to_negated_sql,
-    to_sql,
 )
-from localcdap.store.transactions.dataset_table import StoredRow, TableInfo
-from localcdap.store.transactions.sql import SqlCondition, match_all
-
-
-class Reader(Protocol):
-    """The transaction in which stored rows are read."""
-
-    def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
-
-    def read_arrow(self, sql: str, params: Sequence[Any] = ()) -> Any: ...
+from localcdap.store.transactions.sql import SqlCondition, match_all, negate
+from localcdap.store.transactions.stored_rows import (
+    RowBatch,
+    StoredRows,
+    UnwatchedWork,
+    Work,
+    select_columns,
+)
+from localcdap.store.transactions.table import KeyValues, StoredRow
 
 
 class PendingRows:
-    """A table as a transaction sees it: the stored rows with its own changes."""
+    """A table as a transaction sees it: the stored rows with its own changes.
 
-    def __init__(self, table: TableInfo) -> None:
-        self._table = table
-        self._keyed: dict[Any, StoredRow] = {}
+    :param has_stored_rows: whether there are rows in the database; otherwise none is read.
+    """
+
+    def __init__(self, table: DatasetTable, work: Work, *, has_stored_rows: bool = True) -> None:
+        self.table: Final = table
+        self.work: Final = work
+        self._stored = StoredRows(table, work) if has_stored_rows else None
+        self._keyed: dict[KeyValues, StoredRow] = {}
         """Written rows by key."""
         self._added: list[StoredRow] = []
         """Rows that were added to a table without a key."""
-        self._removed_keys: set[Any] = set()
-        self._removed: list[Sequence[RowCondition]] = []
+        self._removed_keys: set[KeyValues] = set()
+        self._removed: list[CheckedSelection] = []
         """What removes stored rows."""
 
     @property
@@ -50,181 +51,149 @@ class PendingRows:
         """Whether nothing has changed."""
         return not (self._keyed or self._added or self._removed_keys or self._removed)
 
-    def read(self, reader: Reader, key: Any) -> StoredRow | None:
-        """Return the row with a key."""
-        if key in self._keyed:
-            return self._keyed[key]
-        if key in self._removed_keys:
-            return None
-        condition = SqlCondition(self._table.key_condition, (key,))
-        if self._removed:
-            condition = match_all(condition, *self._exclude_removed())
-        found = self._read(reader, condition, "")
-        return found[0] if found else None
+    def list_written(self) -> list[StoredRow]:
+        """Return the rows that were written."""
+        return [*self._keyed.values(), *self._added]
 
-    def select(
+    def read(
         self,
-        reader: Reader,
-        conditions: Sequence[RowCondition],
+        selection: CheckedSelection,
+        columns: tuple[str, ...],
         order_by: Sequence[str] = (),
         descending: bool = False,
         limit: int | None = None,
     ) -> list[StoredRow]:
-        """Return the rows that fulfil conditions."""
-        clause = ""
-        if order_by:
-            direction = " DESC" if descending else ""
-            names = (f"{quote_identifier(each)}{direction} NULLS LAST" for each in order_by)
-            clause = f" ORDER BY {', '.join(names)}"
+        """Return the values of columns of selected rows; nulls come last in the order."""
+        clause = self.table.build_order(order_by, descending)
         if limit is not None:
             clause += f" LIMIT {limit:d}"
-        found = self._read(reader, self._match(conditions), clause)
-        own = list(self._find_own(conditions))
-        if own:
-            found = sort_rows(self._table, [*found, *own], order_by, descending)
-        return found if limit is None else found[:limit]
+        rows = self._read_stored(selection, clause)
+        written = [*self._find_written(selection)]
+        if written:
+            rows = sort_rows(self.table, [*rows, *written], order_by, descending)[:limit]
+        return select_columns(self.table, rows, columns)
 
-    def count(self, reader: Reader, conditions: Sequence[RowCondition]) -> int:
-        """Return the number of rows that fulfil conditions."""
-        condition = self._match(conditions)
-        sql = f"SELECT count(*) FROM {self._table.identifier} WHERE {condition.sql}"  # noqa: S608
-        stored: int = reader.execute(sql, condition.params)[0][0]
-        return stored + sum(1 for _ in self._find_own(conditions))
+    def _read_stored(self, selection: CheckedSelection, clause: str) -> list[StoredRow]:
+        if self._stored is None or self._has_all_keys(selection):
+            return []
+        return self._stored.read_where(self._match(selection), clause, self.table.columns)
 
-    def write(self, rows: Iterable[StoredRow]) -> None:
+    def _has_all_keys(self, selection: CheckedSelection) -> bool:
+        """Return whether the transaction has written or removed all rows that can be selected."""
+        return selection.keys is not None and all(
+            key in self._keyed or key in self._removed_keys for key in selection.keys
+        )
+
+    def count(self, selection: CheckedSelection) -> int:
+        """Return the number of selected rows."""
+        stored = 0
+        if self._stored is not None and not self._has_all_keys(selection):
+            stored = self._stored.count_where(self._match(selection))
+        return stored + sum(1 for _ in self._find_written(selection))
+
+    def write(self, batch: RowBatch) -> None:
+        """Add rows, or change the columns that are given of the rows with the same keys.
+
+        :raises BadRequestError: when a row then has no value of a column that cannot be null.
+        """
+        if self.table.key:
+            pairs = zip(batch.keys, batch.rows, strict=True)
+            self.add([self._complete(key, row) for key, row in pairs])
+        else:
+            self.add(tuple(map(row.get, self.table.columns)) for row in batch.rows)
+
+    def add(self, rows: Iterable[StoredRow]) -> None:
         """Add rows, or replace those with the same keys."""
-        key = self._table.key
-        if key is None:
+        if not self.table.key:
             self._added += rows
             return
-        place = self._table.positions[key]
         for row in rows:
-            self._keyed[row[place]] = row
-            self._removed_keys.discard(row[place])
+            key = get_key(self.table, row)
+            self._keyed[key] = row
+            self._removed_keys.discard(key)
 
-    def remove(self, conditions: Sequence[RowCondition], keys: Sequence[Any] | None) -> None:
-        """Remove rows.
+    def update(self, selection: CheckedSelection, values: dict[str, Any]) -> None:
+        """Set columns of selected rows.
 
-        :param keys: the only keys that the conditions allow, when nothing but the key is compared.
+        :raises BadRequestError: when the table has no key, or a column cannot be null.
         """
-        self._added = [row for row in self._added if not fulfils(self._table, row, conditions)]
-        gone = {k for k, row in self._keyed.items() if fulfils(self._table, row, conditions)}
-        self._removed_keys |= gone
-        self._keyed = {k: row for k, row in self._keyed.items() if k not in gone}
-        if keys is None:
-            self._removed.append(tuple(conditions))
-        else:
-            self._removed_keys.update(keys)
+        self.table.require_key()
+        changed = [
+            {**self.table.to_record(row), **values}
+            for row in self.read(selection, self.table.columns)
+        ]
+        for row in changed:
+            self.table.require_values(row)
+        self.add(tuple(row.values()) for row in changed)
 
-    def count_new(self, reader: Reader) -> int:
+    def delete(self, selection: CheckedSelection) -> int:
+        """Remove selected rows, and return their number."""
+        number = self.count(selection)
+        if not number:
+            return 0
+        self._added = [row for row in self._added if not selection.matches(row)]
+        written = {key for key, row in self._keyed.items() if selection.matches(row)}
+        self._removed_keys |= written
+        self._keyed = {key: row for key, row in self._keyed.items() if key not in written}
+        if selection.is_by_key:
+            self._removed_keys.update(selection.keys or ())
+        else:
+            self._removed.append(selection)
+        return number
+
+    def count_new(self, tx: Transaction) -> int:
         """Return the number of written rows whose keys no stored row has."""
-        if self._table.key is None or not self._keyed:
+        if not self._keyed:
             return len(self._added)
-        column, type = quote_identifier(self._table.key), self._table.types[self._table.key]
-        sql = (
-            f"SELECT count(*) FROM {self._table.identifier} "  # noqa: S608
-            f"WHERE {column} IN (SELECT unnest(?::{type}[]))"
-        )
-        stored: int = reader.execute(sql, ([*self._keyed],))[0][0]
-        return len(self._keyed) - stored
+        stored = StoredRows(self.table, UnwatchedWork(tx))
+        return len(self._keyed) - stored.count_where(self.table.build_keys(self._keyed))
 
     def apply(self, tx: Transaction) -> None:
         """Make the changes in a transaction of the database."""
-        table = self._table
-        for conditions in self._removed:
-            found = to_sql(table, conditions)
-            tx.execute(f"DELETE FROM {table.identifier} WHERE {found.sql}", found.params)  # noqa: S608
-        rows = [*self._keyed.values(), *self._added]
+        table, stored = self.table, StoredRows(self.table, UnwatchedWork(tx))
+        for selection in self._removed:
+            stored.delete(selection)
+        rows = self.list_written()
         if self._is_one_row:
-            self._write_one(tx, rows[0])
+            # It takes a third of the time of deleting and inserting the row in lists.
+            stored.write(RowBatch(table, [table.to_record(rows[0])]))
             return
-        if table.key is not None and (keys := [*self._keyed, *self._removed_keys]):
-            column, type = quote_identifier(table.key), table.types[table.key]
-            tx.execute(
-                f"DELETE FROM {table.identifier} WHERE {column} IN (SELECT unnest(?::{type}[]))",  # noqa: S608
-                (keys,),
-            )
-        if rows and table.is_plain:
-            values = ", ".join(f"unnest(?::{table.types[each]}[])" for each in table.columns)
-            tx.execute(
-                f"INSERT INTO {table.identifier} ({table.all_columns}) SELECT {values}",
-                [list(column) for column in zip(*rows, strict=True)],
-            )
-        elif rows:
-            tx.insert_arrow(
-                table.identifier, table.all_columns, table.codec.encode(map(table.to_record, rows))
-            )
+        if keys := [*self._keyed, *self._removed_keys]:
+            stored.delete_where(table.build_keys(keys))
+        if rows and table.codec is None:
+            stored.append(rows)
+        elif rows and table.codec is not None:
+            records = map(table.to_record, rows)
+            tx.insert_arrow(table.identifier, table.all_columns, table.codec.encode(records))
 
     @property
     def _is_one_row(self) -> bool:
         """Whether one row was written, and nothing else has changed."""
         is_only = not (self._added or self._removed or self._removed_keys)
-        is_single = len(self._keyed) == 1 and len(self._table.columns) > 1
-        return is_only and is_single and self._table.is_plain
+        is_single = len(self._keyed) == 1 and len(self.table.columns) > 1
+        return is_only and is_single and self.table.codec is None
 
-    def _write_one(self, tx: Transaction, row: StoredRow) -> None:
-        """Update a row or insert it: a third of the time of deleting and inserting it in lists."""
-        table = self._table
-        key, place = table.require_key(), table.positions[table.require_key()]
-        others = [each for each in table.columns if each != key]
-        if others:
-            changes = ", ".join(f"{quote_identifier(each)} = ?" for each in others)
-            values = [row[table.positions[each]] for each in others]
-            sql = f"UPDATE {table.identifier} SET {changes} WHERE {quote_identifier(key)} = ?"  # noqa: S608
-            if tx.execute(sql, [*values, row[place]])[0][0]:
-                return
-        places = ", ".join("?" for _ in table.columns)
-        sql = f"INSERT INTO {table.identifier} ({table.all_columns}) VALUES ({places})"  # noqa: S608
-        tx.execute(sql, row)
+    def _complete(self, key: KeyValues, row: dict[str, Any]) -> StoredRow:
+        """Return the row with a key after a change."""
+        if len(row) < len(self.table.columns):
+            keyed = Selection(keys=[key]).check(self.table)
+            before = self.read(keyed, self.table.columns)
+            row = {**self.table.to_record(before[0]), **row} if before else row
+            self.table.require_values(row)
+        return tuple(map(row.get, self.table.columns))
 
-    def _match(self, conditions: Sequence[RowCondition]) -> SqlCondition:
-        """Return SQL for the stored rows that fulfil conditions and that the transaction has not changed."""
-        condition = to_sql(self._table, conditions)
+    def _match(self, selection: CheckedSelection) -> SqlCondition:
+        """Return SQL for the selected stored rows that the transaction has not changed."""
         if self.is_empty:
-            return condition
-        own = exclude_keys(self._table, [*self._keyed, *self._removed_keys])
-        return match_all(condition, own, *self._exclude_removed())
+            return selection.sql
+        changed = self.table.build_keys([*self._keyed, *self._removed_keys])
+        removed = (negate(each.sql) for each in self._removed)
+        return match_all([selection.sql, negate(changed), *removed])
 
-    def _exclude_removed(self) -> Iterator[SqlCondition]:
-        return (to_negated_sql(self._table, each) for each in self._removed)
-
-    def _find_own(self, conditions: Sequence[RowCondition]) -> Iterator[StoredRow]:
-        for row in (*self._keyed.values(), *self._added):
-            if fulfils(self._table, row, conditions):
-                yield row
-
-    def _read(self, reader: Reader, condition: SqlCondition, clause: str) -> list[StoredRow]:
-        table = self._table
-        sql = f"{table.selection} WHERE {condition.sql}{clause}"
-        if table.is_plain:
-            return reader.execute(sql, condition.params)
-        found = reader.read_arrow(sql, condition.params)
-        with pause_collection():
-            return [row for batch in found.to_batches() for row in table.codec.decode_values(batch)]
-
-
-class UnstoredRows(PendingRows):
-    """A table that has no rows but those that were written to this object; no database is read."""
-
-    def list_rows(self) -> list[StoredRow]:
-        """Return all rows."""
-        return [*self._keyed.values(), *self._added]
-
-    def read(self, reader: Reader, key: Any) -> StoredRow | None:
-        self._table.require_key()
-        return self._keyed.get(key)
-
-    def select(
-        self,
-        reader: Reader,
-        conditions: Sequence[RowCondition],
-        order_by: Sequence[str] = (),
-        descending: bool = False,
-        limit: int | None = None,
-    ) -> list[StoredRow]:
-        return sort_rows(self._table, list(self._find_own(conditions)), order_by, descending)[
-            :limit
-        ]
-
-    def count(self, reader: Reader, conditions: Sequence[RowCondition]) -> int:
-        return sum(1 for _ in self._find_own(conditions))
+    def _find_written(self, selection: CheckedSelection) -> Iterator[StoredRow]:
+        if selection.is_by_key:
+            for key in selection.keys or ():
+                if key in self._keyed:
+                    yield self._keyed[key]
+            return
+        yield from filter(selection.matches, self.list_written())

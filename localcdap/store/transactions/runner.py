@@ -27,7 +27,6 @@ from localcdap.api.errors import (
 from localcdap.store.transactions.commit_actions import CommitActions
 from localcdap.store.transactions.context import SessionContext
 from localcdap.store.transactions.dataset_session import OpenedDataset
-from localcdap.store.transactions.dataset_table import TableInfo
 from localcdap.store.transactions.opened_datasets import (
     FilesOnly,
     FindType,
@@ -35,9 +34,8 @@ from localcdap.store.transactions.opened_datasets import (
     open_dataset,
 )
 from localcdap.store.transactions.operations import Operation, Result
-from localcdap.store.transactions.row_operations import RowOperation
 from localcdap.store.transactions.session import TransactionSession
-from localcdap.store.transactions.sql import TableSql
+from localcdap.store.transactions.table import Table
 
 T = TypeVar("T")
 MakeContext = Callable[[TransactionSession], SessionContext]
@@ -198,14 +196,11 @@ class _SingleOperationSession:
     def get_specification(self, table: str) -> StructuredTableSpecification:
         return self._run(lambda context: context.table(table).specification)
 
-    def perform(self, table: TableSql, operation: Operation) -> Result:
+    def perform(self, table: Table, operation: Operation) -> Result:
         return self._run(lambda context: context.perform(table, operation))
 
     def open_dataset(self, namespace: str, name: str) -> OpenedDataset:
         return self._run(lambda context: context.open_dataset(namespace, name))
-
-    def perform_on_rows(self, table: TableInfo, operation: RowOperation) -> Result:
-        return self._run(lambda context: context.perform_on_rows(table, operation))
 
     def note_access(
         self, namespace: str, dataset: str, access: AccessKind, recorded: AccessKind
