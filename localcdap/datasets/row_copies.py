@@ -19,7 +19,7 @@ from localcdap.store.transactions.operations import (
     Rows,
 )
 from localcdap.store.transactions.pending_rows import PendingRows
-from localcdap.store.transactions.stored_rows import StoredRows, UnwatchedWork
+from localcdap.store.transactions.stored_rows import StoredRows
 from localcdap.store.transactions.table import Table, TableRef
 
 _CHUNK: Final = 10_000
@@ -33,7 +33,7 @@ def copy_rows(tx: Transaction, namespace: str, dataset: str, table: str, folder:
     """
     info = _describe(tx, namespace, dataset, table)
     opened = info.table
-    stored = StoredRows(opened, UnwatchedWork(tx))
+    stored = StoredRows(opened, tx)
     rows = stored.read(ALL_ROWS.check(opened), opened.columns)
     chunks = [
         encode_rows(opened, Rows(opened.columns, rows[start : start + _CHUNK]))
@@ -76,7 +76,7 @@ class AppliedRows:
         :raises BadRequestError: when it does not fit the table.
         """
         assert isinstance(table, DatasetTable)
-        rows = PendingRows(table, UnwatchedWork(self._tx))
+        rows = PendingRows(table, self._tx)
         result = operation.prepare(table)(rows)
         self._apply(rows)
         return result
@@ -87,7 +87,7 @@ class AppliedRows:
         :raises BadRequestError: when one does not fit the table.
         """
         table = self.open(changes.table)
-        rows = PendingRows(table, UnwatchedWork(self._tx))
+        rows = PendingRows(table, self._tx)
         operations: list[Any] = unpack(Path(changes.file).read_bytes(), list[AnyOperation])
         for operation in operations:
             decode_operation(table, operation).prepare(table)(rows)

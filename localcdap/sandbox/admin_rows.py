@@ -25,7 +25,6 @@ from localcdap.store.transactions.messages import decode_rows, encode_operation
 from localcdap.store.transactions.opened_datasets import TransactionRows, Unguarded
 from localcdap.store.transactions.operations import AnyOperation, Operation, Result, Rows
 from localcdap.store.transactions.pending_rows import PendingRows
-from localcdap.store.transactions.stored_rows import UnwatchedWork
 from localcdap.store.transactions.table import StoredRow, Table, TableRef
 from localcdap.text import format_available
 
@@ -141,7 +140,7 @@ class _OpenedTable:
     def __init__(self, table: DatasetTable, rows: Iterable[StoredRow]) -> None:
         self.table: Final = table
         self._operations: list[AnyOperation] = []
-        self._rows: Final = PendingRows(table, UnwatchedWork(), has_stored_rows=False)
+        self._rows: Final = PendingRows(table, None)
         self._rows.add(rows)
 
     def perform(self, operation: Operation) -> Result:

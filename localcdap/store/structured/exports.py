@@ -16,6 +16,7 @@ from localcdap.api.app.exports import (
     RowGroup,
 )
 from localcdap.api.app.table import SortOrder
+from localcdap.api.dataset.rows import RowComparison, RowCondition, one_of
 from localcdap.api.errors import InvalidTableFieldError
 from localcdap.store.columns import quote_identifier
 from localcdap.store.store import Store, Transaction
@@ -66,19 +67,17 @@ def build_condition(table: StructuredTableInfo, where: list[list[FieldCondition]
 def _build_field(table: StructuredTableInfo, condition: FieldCondition) -> SqlCondition:
     name = condition.field
     table.check_column(name)
-    column, mark = quote_identifier(name), table.build_placeholder(name)
+    column = quote_identifier(name)
     parts = [SqlCondition(f"{column} IS {'' if condition.is_null else 'NOT '}NULL")]
-    for values, word in ((condition.values, "IN"), (condition.excluded, "NOT IN")):
+    for values, word in ((condition.values, ""), (condition.excluded, "NOT ")):
         if values is not None:
-            table.check_values(name, values) if values else None
-            marks = ", ".join([mark] * len(values))
-            empty = "false" if word == "IN" else "true"
-            sql = f"{column} {word} ({marks})" if values else empty
-            parts.append(SqlCondition(sql, tuple(values)))
-    for value, operator in ((condition.minimum, ">="), (condition.maximum, "<")):
+            table.check_values(name, values)
+            among = table.build_condition(one_of(name, values))
+            parts.append(SqlCondition(f"{word}{among.sql}", among.params))
+    for value, comparison in ((condition.minimum, ">="), (condition.maximum, "<")):
         if value is not None:
-            table.check_value(name, value)
-            parts.append(SqlCondition(f"{column} {operator} {mark}", (value,)))
+            limit = RowCondition(name, RowComparison(comparison), value)
+            parts.append(table.build_condition(table.check_condition(limit)))
     return match_all(parts)
 
 

@@ -135,9 +135,8 @@ class _Table(StructuredTable):
 
     def update(self, record: RowValues) -> None:
         self._context.require_open()
-        self._table.check_row(record)
-        key = {name: record[name] for name in self._table.key}
-        values = {name: value for name, value in record.items() if name not in key}
+        key = self._table.check_row(record)
+        values = {name: value for name, value in record.items() if name not in self._table.key}
         self._do(op.Update(Selection(keys=[key]), values))
 
     def read(self, key: Key, columns: Collection[str] | None = None) -> StructuredRow | None:
@@ -186,15 +185,12 @@ class _Table(StructuredTable):
         self._do(op.Delete(Selection(ranges=[range])))
 
     def update_all(self, range: Range, values: RowValues) -> None:
-        operation = op.Update(Selection(ranges=[range]), dict(values))
         self._context.require_open()
-        operation.prepare(self._table)
+        self._table.check_not_key(values)
         self._table.check_prefix_range(range)
         if not values:
-            raise TableUsageError(
-                f"No fields of table {self._table.spec.table} are given to update"
-            )
-        self._do(operation)
+            raise TableUsageError(f"No fields of table {self._table.id} are given to update")
+        self._do(op.Update(Selection(ranges=[range]), dict(values)))
 
     def count(
         self,

@@ -6,22 +6,22 @@ raises what is wrong with the arguments. The action that it returns is then exec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import msgspec
 
 from localcdap.api.app.table import Key
 from localcdap.api.dataset.access import AccessKind
+from localcdap.store.transactions.pending_rows import PendingRows
 from localcdap.store.transactions.selections import (
-    CheckedSelection,
     Convert,
     Selection,
     convert_key,
     to_comparable,
 )
-from localcdap.store.transactions.stored_rows import RowBatch, Work
-from localcdap.store.transactions.table import KeyValues, StoredRow, Table
+from localcdap.store.transactions.stored_rows import RowBatch, StoredRows
+from localcdap.store.transactions.table import KeyValues, Table
 
 ALL_ROWS = Selection()
 
@@ -39,56 +39,22 @@ class Rows(msgspec.Struct, array_like=True):
 Result = Rows | bool | int | None
 
 
-class TableRows(Protocol):
-    """The rows of a table in a transaction.
-
-    A structured table is changed at once (:class:`~localcdap.store.transactions.stored_rows.StoredRows`), a
-    dataset at the commit (:class:`~localcdap.store.transactions.pending_rows.PendingRows`).
-    """
-
-    @property
-    def table(self) -> Table: ...
-
-    @property
-    def work(self) -> Work: ...
-
-    def read(
-        self,
-        selection: CheckedSelection,
-        columns: tuple[str, ...],
-        order_by: Sequence[str] = (),
-        descending: bool = False,
-        limit: int | None = None,
-    ) -> list[StoredRow]: ...
-
-    def count(self, selection: CheckedSelection) -> int: ...
-
-    def write(self, batch: RowBatch) -> None: ...
-
-    def update(self, selection: CheckedSelection, values: dict[str, Any]) -> None: ...
-
-    def delete(self, selection: CheckedSelection) -> int: ...
-
-
+TableRows = StoredRows | PendingRows
+"""The rows of a structured table, which change at once, or of a dataset, which change at the commit."""
 Action = Callable[[TableRows], Result]
 
 
 class Operation(msgspec.Struct, frozen=True, tag=True):
     """One method call on a table."""
 
-    @property
-    def access(self) -> AccessKind:
-        """What it does with the rows."""
-        return AccessKind.WRITE
+    access: ClassVar[AccessKind] = AccessKind.WRITE
+    """What it does with the rows."""
+    adds: ClassVar[bool] = False
+    """Whether it can add a row."""
 
     @property
     def writes(self) -> bool:
         return self.access is not AccessKind.READ
-
-    @property
-    def adds(self) -> bool:
-        """Whether it can add a row."""
-        return False
 
     def prepare(self, table: Table) -> Action:
         """Check the operation, and return the action that executes it.
@@ -102,19 +68,24 @@ class Operation(msgspec.Struct, frozen=True, tag=True):
         return self
 
 
-class Read(Operation, frozen=True, tag=True):
-    """Returns rows. Those of a structured table come in the order of ``order_by``, then of the key."""
+class _Selecting(Operation, frozen=True):
+    """An operation on selected rows."""
 
     selection: Selection = ALL_ROWS
+
+    def convert(self, table: Table, convert: Convert) -> Operation:
+        return msgspec.structs.replace(self, selection=self.selection.convert(table, convert))
+
+
+class Read(_Selecting, frozen=True, tag=True):
+    """Returns rows. Those of a structured table come in the order of ``order_by``, then of the key."""
+
+    access = AccessKind.READ
     columns: list[str] | None = None
     """The columns to read besides the key; None: all."""
     order_by: list[str] = []
     descending: bool = False
     limit: int | None = None
-
-    @property
-    def access(self) -> AccessKind:
-        return AccessKind.READ
 
     def prepare(self, table: Table) -> Action:
         limit = table.check_limit(self.limit)
@@ -130,18 +101,11 @@ class Read(Operation, frozen=True, tag=True):
 
         return read
 
-    def convert(self, table: Table, convert: Convert) -> Operation:
-        return msgspec.structs.replace(self, selection=self.selection.convert(table, convert))
 
-
-class Count(Operation, frozen=True, tag=True):
+class Count(_Selecting, frozen=True, tag=True):
     """Returns the number of rows."""
 
-    selection: Selection = ALL_ROWS
-
-    @property
-    def access(self) -> AccessKind:
-        return AccessKind.READ
+    access = AccessKind.READ
 
     def prepare(self, table: Table) -> Action:
         selection = self.selection.check(table)
@@ -152,20 +116,14 @@ class Count(Operation, frozen=True, tag=True):
 
         return count
 
-    def convert(self, table: Table, convert: Convert) -> Operation:
-        return Count(self.selection.convert(table, convert))
-
 
 class Write(Operation, frozen=True, tag=True):
     """Adds rows, or changes those with the same keys."""
 
+    adds = True
     rows: list[dict[str, Any]]
     replaces: bool = False
     """Whether columns that a row lacks become null; otherwise they keep their values."""
-
-    @property
-    def adds(self) -> bool:
-        return True
 
     def prepare(self, table: Table) -> Action:
         batch = RowBatch(table, table.check_rows(self.rows, whole=self.replaces))
@@ -173,8 +131,8 @@ class Write(Operation, frozen=True, tag=True):
         def write(rows: TableRows) -> None:
             if table.key:
                 _note(rows, batch.keys, writes=True)
-            else:
-                rows.work.add_appends(table.id)
+            elif rows.watch is not None:
+                rows.watch.add_appends(table.id)
             rows.write(batch)
 
         return write
@@ -183,11 +141,10 @@ class Write(Operation, frozen=True, tag=True):
         return Write([_convert_values(row, convert) for row in self.rows], self.replaces)
 
 
-class Update(Operation, frozen=True, tag=True):
+class Update(_Selecting, frozen=True, tag=True):
     """Sets columns of rows that exist."""
 
-    selection: Selection
-    values: dict[str, Any]
+    values: dict[str, Any] = {}
 
     def prepare(self, table: Table) -> Action:
         table.check_not_key(self.values)
@@ -206,10 +163,8 @@ class Update(Operation, frozen=True, tag=True):
         return Update(selection, _convert_values(self.values, convert))
 
 
-class Delete(Operation, frozen=True, tag=True):
+class Delete(_Selecting, frozen=True, tag=True):
     """Removes rows, and returns their number."""
-
-    selection: Selection
 
     def prepare(self, table: Table) -> Action:
         selection = self.selection.check(table)
@@ -220,22 +175,13 @@ class Delete(Operation, frozen=True, tag=True):
 
         return delete
 
-    def convert(self, table: Table, convert: Convert) -> Operation:
-        return Delete(self.selection.convert(table, convert))
-
 
 class _Changing(Operation, frozen=True):
     """Reads the row with a key, and writes it, which adds the row if there is none."""
 
+    access = AccessKind.READ_WRITE
+    adds = True
     key: Key
-
-    @property
-    def access(self) -> AccessKind:
-        return AccessKind.READ_WRITE
-
-    @property
-    def adds(self) -> bool:
-        return True
 
 
 class Increment(_Changing, frozen=True, tag=True):
@@ -304,10 +250,12 @@ AnyOperation = Read | Count | Write | Update | Delete | Increment | CompareAndSw
 
 def _note(rows: TableRows, keys: list[KeyValues] | None, *, writes: bool) -> None:
     """Note the rows that an operation uses, for the detection of conflicts."""
+    if rows.watch is None:
+        return
     if keys is None:
-        rows.work.add_table(rows.table.id, writes=writes)
+        rows.watch.add_table(rows.table.id, writes=writes)
     else:
-        rows.work.add_keys(rows.table.id, keys, writes=writes)
+        rows.watch.add_keys(rows.table.id, keys, writes=writes)
 
 
 def _read_for_change(rows: TableRows, key: KeyValues) -> dict[str, Any]:

@@ -19,10 +19,10 @@ from localcdap.store.transactions.selections import (
 )
 from localcdap.store.transactions.sql import SqlCondition, match_all, negate
 from localcdap.store.transactions.stored_rows import (
+    Reader,
     RowBatch,
     StoredRows,
-    UnwatchedWork,
-    Work,
+    Watch,
     select_columns,
 )
 from localcdap.store.transactions.table import KeyValues, StoredRow
@@ -31,13 +31,16 @@ from localcdap.store.transactions.table import KeyValues, StoredRow
 class PendingRows:
     """A table as a transaction sees it: the stored rows with its own changes.
 
-    :param has_stored_rows: whether there are rows in the database; otherwise none is read.
+    :param reader: reads the rows in the database; None: there are none.
+    :param watch: None: nobody else writes into the table.
     """
 
-    def __init__(self, table: DatasetTable, work: Work, *, has_stored_rows: bool = True) -> None:
+    def __init__(
+        self, table: DatasetTable, reader: Reader | None, watch: Watch | None = None
+    ) -> None:
         self.table: Final = table
-        self.work: Final = work
-        self._stored = StoredRows(table, work) if has_stored_rows else None
+        self.watch: Final = watch
+        self._stored = None if reader is None else StoredRows(table, reader)
         self._keyed: dict[KeyValues, StoredRow] = {}
         """Written rows by key."""
         self._added: list[StoredRow] = []
@@ -80,9 +83,10 @@ class PendingRows:
 
     def _has_all_keys(self, selection: CheckedSelection) -> bool:
         """Return whether the transaction has written or removed all rows that can be selected."""
-        return selection.keys is not None and all(
-            key in self._keyed or key in self._removed_keys for key in selection.keys
-        )
+        return selection.keys is not None and all(map(self._has_changed, selection.keys))
+
+    def _has_changed(self, key: KeyValues) -> bool:
+        return key in self._keyed or key in self._removed_keys
 
     def count(self, selection: CheckedSelection) -> int:
         """Return the number of selected rows."""
@@ -118,39 +122,36 @@ class PendingRows:
         :raises BadRequestError: when the table has no key, or a column cannot be null.
         """
         self.table.require_key()
-        changed = [
-            {**self.table.to_record(row), **values}
-            for row in self.read(selection, self.table.columns)
-        ]
-        for row in changed:
-            self.table.require_values(row)
-        self.add(tuple(row.values()) for row in changed)
+        rows = self.read(selection, self.table.columns)
+        changed = [self.table.to_record(row) | values for row in rows]
+        self.write(RowBatch(self.table, self.table.check_rows(changed, whole=True)))
 
     def delete(self, selection: CheckedSelection) -> int:
         """Remove selected rows, and return their number."""
         number = self.count(selection)
         if not number:
             return 0
-        self._added = [row for row in self._added if not selection.matches(row)]
-        written = {key for key, row in self._keyed.items() if selection.matches(row)}
-        self._removed_keys |= written
-        self._keyed = {key: row for key, row in self._keyed.items() if key not in written}
         if selection.is_by_key:
-            self._removed_keys.update(selection.keys or ())
+            keys = selection.keys or []
         else:
+            keys = [key for key, row in self._keyed.items() if selection.matches(row)]
+            self._added = [row for row in self._added if not selection.matches(row)]
             self._removed.append(selection)
+        self._removed_keys.update(keys)
+        for key in keys:
+            self._keyed.pop(key, None)
         return number
 
     def count_new(self, tx: Transaction) -> int:
         """Return the number of written rows whose keys no stored row has."""
         if not self._keyed:
             return len(self._added)
-        stored = StoredRows(self.table, UnwatchedWork(tx))
+        stored = StoredRows(self.table, tx)
         return len(self._keyed) - stored.count_where(self.table.build_keys(self._keyed))
 
     def apply(self, tx: Transaction) -> None:
         """Make the changes in a transaction of the database."""
-        table, stored = self.table, StoredRows(self.table, UnwatchedWork(tx))
+        table, stored = self.table, StoredRows(self.table, tx)
         for selection in self._removed:
             stored.delete(selection)
         rows = self.list_written()
@@ -186,7 +187,11 @@ class PendingRows:
         """Return SQL for the selected stored rows that the transaction has not changed."""
         if self.is_empty:
             return selection.sql
-        changed = self.table.build_keys([*self._keyed, *self._removed_keys])
+        if selection.keys is None:
+            keys = [*self._keyed, *self._removed_keys]
+        else:
+            keys = [*filter(self._has_changed, selection.keys)]
+        changed = self.table.build_keys(keys)
         removed = (negate(each.sql) for each in self._removed)
         return match_all([selection.sql, negate(changed), *removed])
 

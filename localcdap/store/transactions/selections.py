@@ -33,9 +33,9 @@ class Selection(msgspec.Struct, frozen=True):
     keys: list[Key] | None = None
     """The keys of the rows, each whole; None: any key."""
     ranges: list[Range] | None = None
-    """Ranges, of which a row is in one at least; None: any row."""
+    """Ranges of a structured table, of which a row is in one at least; None: any row."""
     filters: list[Filter] = []
-    """Columns with values, of which a row has one at least, if there are any; None matches a null."""
+    """Fields of a structured table with values, one of which a row has; empty: any. None matches a null."""
     conditions: list[RowCondition] = []
     """Conditions, all of which a row fulfils; a null fulfils none."""
 
@@ -47,23 +47,12 @@ class Selection(msgspec.Struct, frozen=True):
         return CheckedSelection(table, self)
 
     def convert(self, table: Table, convert: Convert) -> Selection:
-        """Return the selection with all values converted."""
+        """Return the selection with all values of keys and conditions converted."""
         keys = self.keys
         if keys is not None:
             keys = [convert_key(table, key, convert) for key in keys]
-        ranges = self.ranges
-        if ranges is not None:
-            ranges = [
-                msgspec.structs.replace(
-                    each,
-                    begin=convert_key(table, each.begin, convert),
-                    end=convert_key(table, each.end, convert),
-                )
-                for each in ranges
-            ]
-        filters = [(column, convert(column, value)) for column, value in self.filters]
         conditions = [_convert_condition(each, convert) for each in self.conditions]
-        return Selection(keys, ranges, filters, conditions)
+        return msgspec.structs.replace(self, keys=keys, conditions=conditions)
 
 
 class CheckedSelection:
@@ -71,6 +60,10 @@ class CheckedSelection:
 
     def __init__(self, table: Table, selection: Selection) -> None:
         self._table = table
+        if not table.is_ordered_by_key and (selection.ranges is not None or selection.filters):
+            raise table.make_error(
+                f"Table '{table.ref.table}' has no order: its rows are selected by keys and conditions."
+            )
         self._given_keys = None
         if selection.keys is not None:
             self._given_keys = list(dict.fromkeys(map(table.check_key, selection.keys)))
@@ -114,7 +107,7 @@ class CheckedSelection:
         yield from map(table.build_condition, self._conditions)
 
     def matches(self, row: StoredRow) -> bool:
-        """Return whether a row in memory is one of the rows; the same answer as of :attr:`sql`."""
+        """Return whether a row of a dataset in memory is one of the rows: the answer of :attr:`sql`."""
         return all(predicate(row) for predicate in self._predicates)
 
     @cached_property
@@ -126,13 +119,6 @@ class CheckedSelection:
         if (given := self._given_keys) is not None:
             keys = set(given)
             yield lambda row: get_key(table, row) in keys
-        if (ranges := self._ranges) is not None:
-            yield lambda row: any(_is_in_range(table, row, *each) for each in ranges)
-        if filters := self._filters:
-            yield lambda row: any(
-                to_comparable(row[table.positions[name]]) == to_comparable(value)
-                for name, value in filters
-            )
         for condition in self._conditions:
             yield _make_predicate(table, condition)
 
@@ -180,27 +166,6 @@ def _build_range(table: Table, range: Range, points: tuple[Point, Point]) -> Sql
         else ALL
         for point, sign, bound in bounds
     )
-
-
-def _is_in_range(table: Table, row: StoredRow, range: Range, points: tuple[Point, Point]) -> bool:
-    begin, end = points
-    return _is_on_side(table, row, begin, operator.gt, range.begin_bound) and _is_on_side(
-        table, row, end, operator.lt, range.end_bound
-    )
-
-
-def _is_on_side(
-    table: Table, row: StoredRow, point: Point, compare: Callable[[Any, Any], bool], bound: Bound
-) -> bool:
-    if None in point[1]:
-        return False
-    for column, limit in zip(*point, strict=True):
-        value = row[table.positions[column]]
-        if value is None:
-            return False
-        if (actual := to_comparable(value)) != (expected := to_comparable(limit)):
-            return compare(actual, expected)
-    return bound is Bound.INCLUSIVE or not point[0]
 
 
 def _make_predicate(table: Table, condition: RowCondition) -> Predicate:

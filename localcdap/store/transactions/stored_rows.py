@@ -27,40 +27,14 @@ class Reader(Protocol):
     def read_arrow(self, sql: str, params: Sequence[Any] = ()) -> Any: ...
 
 
-class Work(Reader, Protocol):
-    """The part of a transaction that operations need: statements, and what they have read and written."""
+class Watch(Protocol):
+    """Notes what operations read and write, for the detection of conflicts."""
 
     def add_keys(self, table: str, keys: Collection[KeyValues], *, writes: bool) -> None: ...
 
     def add_table(self, table: str, *, writes: bool) -> None: ...
 
     def add_appends(self, table: str) -> None: ...
-
-
-class UnwatchedWork:
-    """A transaction in which operations cannot conflict, because nobody else writes.
-
-    :param reader: None when no stored rows are read.
-    """
-
-    def __init__(self, reader: Reader | None = None) -> None:
-        self._reader: Final = reader
-
-    def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self._require_reader().execute(sql, params)
-
-    def read_arrow(self, sql: str, params: Sequence[Any] = ()) -> Any:
-        return self._require_reader().read_arrow(sql, params)
-
-    def add_keys(self, table: str, keys: Collection[KeyValues], *, writes: bool) -> None: ...
-
-    def add_table(self, table: str, *, writes: bool) -> None: ...
-
-    def add_appends(self, table: str) -> None: ...
-
-    def _require_reader(self) -> Reader:
-        assert self._reader is not None
-        return self._reader
 
 
 class RowBatch:
@@ -79,11 +53,16 @@ class RowBatch:
 
 
 class StoredRows:
-    """The rows of a table in the database."""
+    """The rows of a table in the database.
 
-    def __init__(self, table: Table, work: Work) -> None:
+    :param watch: None: nobody else writes into the table.
+    """
+
+    def __init__(self, table: Table, reader: Reader, watch: Watch | None = None) -> None:
         self.table: Final = table
-        self.work: Final = work
+        self.watch: Final = watch
+        self._execute: Final = reader.execute
+        self._reader = reader
 
     def read(
         self,
@@ -110,8 +89,8 @@ class StoredRows:
         names = quote_all(columns) if is_part else table.all_columns
         sql = f"SELECT {names} FROM {table.identifier} WHERE {condition.sql}{clause}"  # noqa: S608
         if codec is None:
-            return self.work.execute(sql, condition.params)
-        batches = self.work.read_arrow(sql, condition.params).to_batches()
+            return self._execute(sql, condition.params)
+        batches = self._reader.read_arrow(sql, condition.params).to_batches()
         with pause_collection():
             rows = [row for batch in batches for row in codec.decode_values(batch)]
         return select_columns(table, rows, columns)
@@ -123,7 +102,7 @@ class StoredRows:
     def count_where(self, condition: SqlCondition) -> int:
         """Return a number of rows by SQL."""
         sql = f"SELECT count(*) FROM {self.table.identifier} WHERE {condition.sql}"  # noqa: S608
-        number: int = self.work.execute(sql, condition.params)[0][0]
+        number: int = self._execute(sql, condition.params)[0][0]
         return number
 
     def write(self, batch: RowBatch) -> None:
@@ -136,7 +115,7 @@ class StoredRows:
             groups.setdefault(tuple(row), []).append(row)
         table = self.table
         for columns, rows in groups.items():
-            self.work.execute(
+            self._execute(
                 f"INSERT INTO {table.identifier} ({quote_all(columns)}) "
                 f"SELECT {table.build_unnest(columns)} "
                 f"ON CONFLICT ({table.key_columns}) {self._build_merge(columns)}",
@@ -151,13 +130,13 @@ class StoredRows:
             key = tuple(map(row.__getitem__, table.key))
             values = (*(row[name] for name in others), *key)
             sql = f"UPDATE {table.identifier} SET {table.build_assignments(others)} WHERE {table.has_key}"  # noqa: S608
-            if self.work.execute(sql, values)[0][0]:
+            if self._execute(sql, values)[0][0]:
                 return
         placeholders = ", ".join(map(table.build_placeholder, row))
         sql = f"INSERT INTO {table.identifier} ({quote_all(row)}) VALUES ({placeholders})"  # noqa: S608
         if not others:
             sql += " ON CONFLICT DO NOTHING"
-        self.work.execute(sql, tuple(row.values()))
+        self._execute(sql, tuple(row.values()))
 
     def _build_merge(self, columns: Iterable[str]) -> str:
         """Return the action of INSERT … ON CONFLICT for a row that exists."""
@@ -173,7 +152,7 @@ class StoredRows:
             f"UPDATE {table.identifier} SET {table.build_assignments(values)} "  # noqa: S608
             f"WHERE {condition.sql}"
         )
-        self.work.execute(sql, (*values.values(), *condition.params))
+        self._execute(sql, (*values.values(), *condition.params))
 
     def delete(self, selection: CheckedSelection) -> int:
         """Remove selected rows, and return their number."""
@@ -182,7 +161,7 @@ class StoredRows:
     def delete_where(self, condition: SqlCondition) -> int:
         """Remove rows by SQL, and return their number."""
         sql = f"DELETE FROM {self.table.identifier} WHERE {condition.sql}"  # noqa: S608
-        number: int = self.work.execute(sql, condition.params)[0][0]
+        number: int = self._execute(sql, condition.params)[0][0]
         return number
 
     def append(self, rows: Sequence[StoredRow]) -> None:
@@ -192,7 +171,7 @@ class StoredRows:
             f"INSERT INTO {table.identifier} ({table.all_columns}) "
             f"SELECT {table.build_unnest(table.columns)}"
         )
-        self.work.execute(sql, transpose(rows))
+        self._execute(sql, transpose(rows))
 
 
 def select_columns(

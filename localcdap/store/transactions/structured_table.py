@@ -12,7 +12,7 @@ from localcdap.api.app.specification import FieldType, StructuredTableSpecificat
 from localcdap.api.app.table import Range
 from localcdap.api.errors import InvalidTableFieldError, NotFoundError
 from localcdap.store.columns import quote_identifier
-from localcdap.store.transactions.table import Point, Table, TableRef
+from localcdap.store.transactions.table import KeyValues, Table, TableRef
 from localcdap.text import format_available
 
 PREFIX: Final = "app_"
@@ -129,11 +129,12 @@ class StructuredTableInfo(Table):
             return [{name: row.get(name) for name in self.columns} for row in rows]
         return list(rows)
 
-    def check_row(self, row: Mapping[str, Any]) -> None:
-        """Reject a row without the whole primary key, or with fields that the table does not have."""
+    def check_row(self, row: Mapping[str, Any]) -> KeyValues:
+        """Return the key of a row, which has the whole primary key and only fields of the table."""
         for field, value in row.items():
             self.check_value(field, value)
         self._require_whole_key(row)
+        return tuple(row[name] for name in self.key)
 
     def _require_whole_key(self, fields: Collection[str]) -> None:
         missing = [name for name in self.key if name not in fields]
@@ -158,10 +159,11 @@ class StructuredTableInfo(Table):
                     columns=fields,
                 )
 
-    def check_prefix_range(self, range: Range) -> tuple[Point, Point]:
+    def check_prefix_range(self, range: Range) -> None:
         """Check a range to change; begin and end must be prefixes of the primary key."""
         self.check_range(range)
-        return self.check_key_prefix(range.begin), self.check_key_prefix(range.end)
+        for point in (range.begin, range.end):
+            self.check_key_prefix(point)
 
     def check_indexes(self, fields: Iterable[str]) -> None:
         """Reject fields that are not indexes."""

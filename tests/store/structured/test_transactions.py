@@ -350,7 +350,7 @@ class Slow(Operation, frozen=True):
 
     def prepare(self, table: Table):
         pairs = "range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
-        return lambda rows: rows.work.execute(f"SELECT count(*) FROM {pairs}")
+        return lambda rows: rows._execute(f"SELECT count(*) FROM {pairs}")
 
 
 def test_a_statement_that_takes_too_long_is_broken_off(stored, instance: Instance):
