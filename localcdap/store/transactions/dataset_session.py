@@ -15,7 +15,7 @@ from localcdap.store import dataset_catalog, table_catalog
 from localcdap.store.store import Transaction
 from localcdap.store.transactions.dataset_table import DatasetTable, TableInfo
 from localcdap.store.transactions.pending_rows import PendingRows
-from localcdap.store.transactions.stored_rows import Reader, Watch
+from localcdap.store.transactions.stored_rows import Work
 from localcdap.store.transactions.table import TableRef
 from localcdap.text import format_available
 
@@ -93,20 +93,14 @@ class KnownDatasets:
 class DatasetSession:
     """The datasets of one transaction, as it sees them. One thread uses it at a time.
 
-    :param reader: reads rows in the transaction.
-    :param watch: notes what it reads and writes.
+    :param work: the transaction itself.
     :param catalog: what other transactions have opened; None: nothing.
     """
 
     def __init__(
-        self,
-        reader: Reader,
-        watch: Watch,
-        accesses: DatasetAccesses,
-        catalog: KnownDatasets | None = None,
+        self, work: Work, accesses: DatasetAccesses, catalog: KnownDatasets | None = None
     ) -> None:
-        self._reader = reader
-        self._watch = watch
+        self._work = work
         self._accesses: Final = accesses
         # The transaction must not see datasets that are created or changed later.
         self._known: Final = {} if catalog is None else catalog.current
@@ -155,7 +149,7 @@ class DatasetSession:
         rows = self._pending.get(ref)
         if rows is None:
             table = self._find(tx, ref.namespace, ref.dataset).get_table(ref.table)
-            rows = self._pending[ref] = PendingRows(table, self._reader, self._watch)
+            rows = self._pending[ref] = PendingRows(table, self._work, self._work)
         return rows
 
     def note_access(

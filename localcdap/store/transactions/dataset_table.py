@@ -200,7 +200,7 @@ def _make_conversion(name: str, schema: Schema) -> Callable[[Any], Any]:
     if not is_plain(schema):
         return _make_arrow_check(name, inner)
     reason = f"it is of type {inner.display_name}."
-    to_stored, bits = _CONVERSIONS[inner.type], _BITS.get(inner.type)
+    to_stored, bits = _CONVERSIONS.get(inner.type, _check_text), _BITS.get(inner.type)
 
     def convert(value: Any) -> Any:
         if inner.type is Type.NULL or not is_writable(value, inner):
@@ -235,9 +235,6 @@ _CONVERSIONS: Final[dict[Type, Callable[[Any], Any]]] = {
     Type.FLOAT: _round_float,
     Type.DOUBLE: float,
     Type.BYTES: bytes,
-    Type.STRING: _check_text,
-    Type.ENUM: _check_text,
-    Type.NULL: _check_text,
 }
 """What returns a value that fits a type as DuckDB holds it; OverflowError when it is too large."""
 

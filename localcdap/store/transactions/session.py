@@ -123,7 +123,7 @@ class LocalTransactionSession:
         self._expired: Callable[[], TransactionError] | None = None
         """Set when the running statement is interrupted: makes the error that says why."""
         self._store = store
-        self._datasets = DatasetSession(self, self, accesses or UnopenedDatasets(), datasets)
+        self._datasets = DatasetSession(self, accesses or UnopenedDatasets(), datasets)
         self._has_written = False
         """Whether structured tables were changed."""
         self._check_namespace = check_namespace

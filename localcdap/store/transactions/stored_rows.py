@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from operator import itemgetter
 from typing import Any, Final, Protocol
 
 from localcdap.api.garbage_collection import pause_collection
@@ -35,6 +34,10 @@ class Watch(Protocol):
     def add_table(self, table: str, *, writes: bool) -> None: ...
 
     def add_appends(self, table: str) -> None: ...
+
+
+class Work(Reader, Watch, Protocol):
+    """A transaction whose conflicts are detected."""
 
 
 class RowBatch:
@@ -180,7 +183,5 @@ def select_columns(
     """Return the values of columns of whole rows."""
     if columns == table.columns:
         return rows
-    if len(columns) == 1:
-        position = table.positions[columns[0]]
-        return [(row[position],) for row in rows]
-    return list(map(itemgetter(*map(table.positions.__getitem__, columns)), rows))
+    positions = [table.positions[name] for name in columns]
+    return list(zip(*([row[position] for row in rows] for position in positions), strict=True))

@@ -353,9 +353,10 @@ def compare(table: Table, operation: Operation, expected: Any, result: Any) -> N
 def run(tx: Transaction, table: Table, steps: Sequence[list[Operation]]) -> None:
     """Perform the operations of transactions one after the other, and compare all results."""
     model = Model(table)
-    for step in [*steps, [Read()]]:
+    rereads: list[Operation] = [Read()]
+    for step in (*steps, rereads):
         rows: Any = StoredRows(table, tx) if table is STRUCTURED else PendingRows(DATASET, tx)
-        for operation in [*step, Read()]:
+        for operation in (*step, *rereads):
             action = operation.prepare(table)
             expected = model.perform(operation)
             if expected is BadRequestError:
