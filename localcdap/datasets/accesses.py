@@ -149,7 +149,7 @@ def _find_run(accessor: Accessor) -> ProgramRunId | None:
 
 
 class AccessorAccesses:
-    """The :class:`localcdap.store.rows.session.DatasetAccesses` of one accessor."""
+    """The :class:`localcdap.store.transactions.dataset_session.DatasetAccesses` of one accessor."""
 
     def __init__(self, log: DatasetAccessLog, accessor: Accessor, rules: AnnotationRules) -> None:
         self.rules = rules

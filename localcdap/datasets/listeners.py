@@ -33,8 +33,8 @@ from localcdap.messaging.topics import TopicMessage
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.store.store import Transaction
 from localcdap.store.structured.admin import TableAdmin
-from localcdap.store.structured.sql import TableSql
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.transactions.structured_table import StructuredTableInfo
 
 _LOG: Final = logging.getLogger(__name__)
 _BATCH: Final = 500
@@ -190,7 +190,7 @@ class DeletedNamespaceCleanup(SystemEventListener[Transaction]):
         for spec in self._tables.list_tables():
             if is_namespaced(spec):
                 tx.execute(
-                    f"DELETE FROM {TableSql(spec).name} "  # noqa: S608
+                    f"DELETE FROM {StructuredTableInfo(spec).identifier} "  # noqa: S608
                     f"WHERE {quote_identifier(NAMESPACE)} = ? AND {quote_identifier(GENERATION)} <= ?",
                     (event.entity.namespace, event.generation),
                 )

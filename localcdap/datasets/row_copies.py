@@ -8,12 +8,19 @@ from typing import Any, Final
 from localcdap.api.serialization.structs import pack, unpack
 from localcdap.sandbox.dataset_calls import RowChanges, TableCopy
 from localcdap.store import table_catalog as catalog
-from localcdap.store.rows.messages import decode_operation, encode_rows
-from localcdap.store.rows.operations import AnyRowOperation, RowOperation, UnwatchedWork
-from localcdap.store.rows.pending_rows import PendingRows
-from localcdap.store.rows.table import TableInfo, TableRef
 from localcdap.store.store import Transaction
-from localcdap.store.structured.operations import Result, Rows
+from localcdap.store.transactions.dataset_table import DatasetTable, TableInfo
+from localcdap.store.transactions.messages import decode_operation, encode_rows
+from localcdap.store.transactions.operations import (
+    ALL_ROWS,
+    AnyOperation,
+    Operation,
+    Result,
+    Rows,
+)
+from localcdap.store.transactions.pending_rows import PendingRows
+from localcdap.store.transactions.stored_rows import StoredRows
+from localcdap.store.transactions.table import Table, TableRef
 
 _CHUNK: Final = 10_000
 """Rows that are converted at a time."""
@@ -25,9 +32,11 @@ def copy_rows(tx: Transaction, namespace: str, dataset: str, table: str, folder:
     :raises NotFoundError: when there is no such table.
     """
     info = _describe(tx, namespace, dataset, table)
-    rows = PendingRows(info).select(tx, [])
+    opened = info.table
+    stored = StoredRows(opened, tx)
+    rows = stored.read(ALL_ROWS.check(opened), opened.columns)
     chunks = [
-        encode_rows(info, Rows(info.columns, rows[start : start + _CHUNK]))
+        encode_rows(opened, Rows(opened.columns, rows[start : start + _CHUNK]))
         for start in range(0, len(rows), _CHUNK)
     ]
     folder.mkdir(parents=True, exist_ok=True)
@@ -54,21 +63,22 @@ class AppliedRows:
         self._namespace: Final = namespace
         self._dataset: Final = dataset
 
-    def describe(self, table: str) -> TableInfo:
+    def open(self, table: str) -> DatasetTable:
         """Return a table as it is now.
 
         :raises NotFoundError: when there is none of that name.
         """
-        return _describe(self._tx, self._namespace, self._dataset, table)
+        return _describe(self._tx, self._namespace, self._dataset, table).table
 
-    def perform_on_rows(self, table: TableInfo, operation: RowOperation) -> Result:
+    def perform(self, table: Table, operation: Operation) -> Result:
         """Perform one operation.
 
         :raises BadRequestError: when it does not fit the table.
         """
-        pending = PendingRows(table)
-        result = self._perform(table, pending, operation)
-        self._apply(table, pending)
+        assert isinstance(table, DatasetTable)
+        rows = PendingRows(table, self._tx)
+        result = operation.prepare(table)(rows)
+        self._apply(rows)
         return result
 
     def repeat(self, changes: RowChanges) -> None:
@@ -76,21 +86,17 @@ class AppliedRows:
 
         :raises BadRequestError: when one does not fit the table.
         """
-        table = self.describe(changes.table)
-        pending = PendingRows(table)
-        found: list[Any] = unpack(Path(changes.file).read_bytes(), list[AnyRowOperation])
-        for each in found:
-            self._perform(table, pending, decode_operation(table, each))
-        self._apply(table, pending)
+        table = self.open(changes.table)
+        rows = PendingRows(table, self._tx)
+        operations: list[Any] = unpack(Path(changes.file).read_bytes(), list[AnyOperation])
+        for operation in operations:
+            decode_operation(table, operation).prepare(table)(rows)
+        self._apply(rows)
 
-    def _perform(self, table: TableInfo, pending: PendingRows, operation: RowOperation) -> Result:
-        operation.check(table)
-        return operation.perform(table, pending, UnwatchedWork(self._tx))
-
-    def _apply(self, table: TableInfo, pending: PendingRows) -> None:
-        if not pending.is_empty:
-            pending.apply(self._tx)
-            self._tx.note_rows(table.ref.namespace, table.ref.table)
+    def _apply(self, rows: PendingRows) -> None:
+        if not rows.is_empty:
+            rows.apply(self._tx)
+            self._tx.note_rows(rows.table.ref.namespace, rows.table.ref.table)
 
 
 def _describe(tx: Transaction, namespace: str, dataset: str, table: str) -> TableInfo:

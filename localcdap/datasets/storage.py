@@ -38,8 +38,8 @@ from localcdap.sandbox.dataset_calls import RowChanges
 from localcdap.store import dataset_catalog
 from localcdap.store import table_catalog as catalog
 from localcdap.store.columns import check_names
-from localcdap.store.rows.opened import TransactionRows, Unguarded
 from localcdap.store.store import Transaction
+from localcdap.store.transactions.opened_datasets import TransactionRows, Unguarded
 from localcdap.text import format_available
 
 
@@ -123,7 +123,7 @@ class NamespaceStorage:
             known = format_available(name, layout.tables)
             raise NotFoundError(f"The layout has no table '{name}'; available: {known}.")
         rows = AppliedRows(self._tx, self._namespace, name)
-        return TransactionRows(rows, rows.describe(name), Unguarded())
+        return TransactionRows(rows, rows.open(name), Unguarded())
 
     def change_rows(self, dataset: str, changes: RowChanges) -> None:
         """Repeat what an admin in a plugin worker has done with the rows of a table."""

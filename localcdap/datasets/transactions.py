@@ -19,21 +19,26 @@ from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import TransactionConflictError
 from localcdap.api.security import Permission
 from localcdap.rpc.methods import non_idempotent
-from localcdap.security.access import OF_INSTANCE, open_to_all, requires
-from localcdap.store.rows.messages import decode_operation, encode_rows
-from localcdap.store.rows.operations import AnyRowOperation
-from localcdap.store.rows.session import OpenedDataset
-from localcdap.store.rows.table import TableRef
-from localcdap.store.structured.monitor import TransactionMonitor
-from localcdap.store.structured.operations import AnyOperation, Result, Rows
-from localcdap.store.structured.session import LocalTransactionSession
-from localcdap.store.structured.sql import TableSql
+from localcdap.security.access import OF_INSTANCE, Target, open_to_all, requires
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.transactions.dataset_session import OpenedDataset
+from localcdap.store.transactions.messages import decode_operation, encode_rows
+from localcdap.store.transactions.monitor import TransactionMonitor
+from localcdap.store.transactions.operations import AnyOperation, Result, Rows
+from localcdap.store.transactions.session import LocalTransactionSession
+from localcdap.store.transactions.structured_table import StructuredTableInfo
+from localcdap.store.transactions.table import Table, TableRef
 from localcdap.transactions.calls import LEASE_S, Accessor
 from localcdap.transactions.client import TransactionHost
 
 _PAGE_BYTES: Final = 8 * 1024 * 1024
 """The approximate size of one answer with rows, far below ``rpc.frames.FRAME_LIMIT``."""
+
+_STRUCTURED_TABLES: Final = Target(
+    f"{OF_INSTANCE.text}, for a structured table",
+    lambda _, given: OF_INSTANCE.find(_, given) if given["ref"].is_structured else (),
+)
+"""What a structured table requires; each operation on a dataset is checked by itself."""
 
 
 class TransactionService(TransactionHost):
@@ -81,15 +86,20 @@ class TransactionService(TransactionHost):
         """
         return self._find(token).session.get_specification(table)
 
-    @requires(OF_INSTANCE, Permission.READ, Permission.WRITE)
+    @requires(_STRUCTURED_TABLES, Permission.READ, Permission.WRITE)
     @non_idempotent
-    def perform(self, token: str, table: str, operation: AnyOperation) -> Result:
+    def perform(self, token: str, ref: TableRef, operation: AnyOperation) -> Result:
         """Execute an operation. If its rows do not fit into one answer, :meth:`fetch_rows` returns the
         rest.
+
+        :raises UnauthorizedError: when the caller lacks a permission on the structured tables or the dataset.
         """
         leased = self._find(token)
-        sql = TableSql(leased.session.get_specification(table))
-        return leased.first_page(leased.session.perform(sql, operation))
+        table = _open_table(leased.session, ref)
+        result = leased.session.perform(table, decode_operation(table, operation))
+        if isinstance(result, Rows):
+            result = encode_rows(table, result)
+        return leased.first_page(result)
 
     @open_to_all("each operation on a dataset is checked")
     def open_dataset(self, token: str, namespace: str, name: str) -> OpenedDataset:
@@ -98,21 +108,6 @@ class TransactionService(TransactionHost):
         :raises NotFoundError: when there is no such dataset.
         """
         return self._find(token).session.open_dataset(namespace, name)
-
-    @open_to_all("each operation on a dataset is checked")
-    @non_idempotent
-    def perform_on_rows(self, token: str, ref: TableRef, operation: AnyRowOperation) -> Result:
-        """Execute an operation on a table of a dataset; see :meth:`perform` for its rows.
-
-        :raises UnauthorizedError: when the caller lacks a permission on the dataset.
-        """
-        leased = self._find(token)
-        table = leased.session.open_dataset(ref.namespace, ref.dataset).get_table(ref.table)
-        wanted = decode_operation(table, operation)
-        result = leased.session.perform_on_rows(table, wanted)
-        if isinstance(result, Rows):
-            result = encode_rows(table, result)
-        return leased.first_page(result)
 
     @open_to_all("each access to a dataset is checked")
     def note_access(
@@ -222,6 +217,12 @@ class _LeasedTransaction:
                 return Rows(rows.columns, rows.values[:end], rest)
             room -= sum(len(v) if isinstance(v, str | bytes) else 9 for v in values)
         return rows
+
+
+def _open_table(session: LocalTransactionSession, ref: TableRef) -> Table:
+    if ref.is_structured:
+        return StructuredTableInfo(session.get_specification(ref.table))
+    return session.open_dataset(ref.namespace, ref.dataset).get_table(ref.table)
 
 
 def _make_lease_error() -> TransactionConflictError:

@@ -59,9 +59,9 @@ from localcdap.security.authorizer import PrivilegeAuthorizer, PrivilegeFile
 from localcdap.security.owners import OwnerPrivileges
 from localcdap.security.service import SecurityService
 from localcdap.settings import Settings, load_settings
-from localcdap.store.rows.session import DatasetAccesses
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.transactions.dataset_session import DatasetAccesses
 
 
 class DataServices:

@@ -20,12 +20,12 @@ from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import pack, unpack
 from localcdap.sandbox.dataset_calls import MissingCopy, RowChanges, StorageChange, StorageFacts
-from localcdap.store.rows.messages import decode_rows, encode_operation
-from localcdap.store.rows.opened import TransactionRows, Unguarded
-from localcdap.store.rows.operations import AnyRowOperation, RowOperation, UnwatchedWork
-from localcdap.store.rows.pending_rows import UnstoredRows
-from localcdap.store.rows.table import StoredRow, TableInfo, TableRef
-from localcdap.store.structured.operations import Result, Rows
+from localcdap.store.transactions.dataset_table import DatasetTable, TableInfo
+from localcdap.store.transactions.messages import decode_rows, encode_operation
+from localcdap.store.transactions.opened_datasets import TransactionRows, Unguarded
+from localcdap.store.transactions.operations import AnyOperation, Operation, Result, Rows
+from localcdap.store.transactions.pending_rows import PendingRows
+from localcdap.store.transactions.table import StoredRow, Table, TableRef
 from localcdap.text import format_available
 
 
@@ -55,7 +55,7 @@ class AdminRows:
         opened = self._opened.get(name)
         if opened is None:
             opened = self._opened[name] = self._open(name)
-        return TransactionRows(self, opened.info, Unguarded())
+        return TransactionRows(self, opened.table, Unguarded())
 
     def note(self, change: StorageChange) -> None:
         """Note a change of the dataset's tables, which follows the changes of rows until now."""
@@ -75,7 +75,7 @@ class AdminRows:
 
     def _note_creation(self, tables: Mapping[str, TableLayout]) -> None:
         for name, table in tables.items():
-            self._opened[name] = _OpenedTable(_describe(name, str(table.schema), table.key), [])
+            self._opened[name] = _OpenedTable(_open_table(name, str(table.schema), table.key), [])
 
     def _note_change(self, name: str, schema: Schema) -> None:
         if name in self._opened:
@@ -86,7 +86,7 @@ class AdminRows:
     def _note_truncation(self, tables: Iterable[str]) -> None:
         for name in tables:
             if name in self._opened:
-                self._opened[name] = _OpenedTable(self._opened[name].info, [])
+                self._opened[name] = _OpenedTable(self._opened[name].table, [])
             else:
                 self._emptied.add(name)
 
@@ -95,10 +95,10 @@ class AdminRows:
             self._opened.pop(name, None)
             self._existing.discard(name)
 
-    def perform_on_rows(self, table: TableInfo, operation: RowOperation) -> Result:
+    def perform(self, table: Table, operation: Operation) -> Result:
         """Perform an operation on the copy, and note it when it changes rows."""
         opened = self._opened.get(table.ref.table)
-        if opened is None or opened.info is not table:
+        if opened is None or opened.table is not table:
             raise TransactionError(
                 f"Table '{table.ref.table}' has been changed or dropped since its rows were opened.",
                 "Open them again.",
@@ -114,7 +114,7 @@ class AdminRows:
                 file = self._folder / f"changes-{next(self._numbers)}"
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(pack(operations))
-                changes.append(RowChanges(opened.info.ref.table, str(file)))
+                changes.append(RowChanges(opened.table.ref.table, str(file)))
         return changes
 
     def _open(self, name: str) -> _OpenedTable:
@@ -123,12 +123,12 @@ class AdminRows:
         copy = self._copies.get(name)
         if copy is None:
             raise MissingCopy(name)
-        info = _describe(name, copy.document, copy.key)
-        found: list[Rows] = []
+        table = _open_table(name, copy.document, copy.key)
+        chunks: list[Rows] = []
         if name not in self._emptied:
-            found = unpack(Path(copy.file).read_bytes(), list[Rows])
-        rows = (tuple(row) for each in found for row in decode_rows(info, each).values)
-        opened = _OpenedTable(info, rows)
+            chunks = unpack(Path(copy.file).read_bytes(), list[Rows])
+        rows = (tuple(row) for chunk in chunks for row in decode_rows(table, chunk).values)
+        opened = _OpenedTable(table, rows)
         for schema in self._wider.get(name, ()):
             opened = opened.widen(schema)
         return opened
@@ -137,31 +137,31 @@ class AdminRows:
 class _OpenedTable:
     """A table with all rows in memory, and the operations that have changed them."""
 
-    def __init__(self, info: TableInfo, rows: Iterable[StoredRow]) -> None:
-        self.info: Final = info
-        self._operations: list[AnyRowOperation] = []
-        self._rows: Final = UnstoredRows(info)
-        self._rows.write(rows)
+    def __init__(self, table: DatasetTable, rows: Iterable[StoredRow]) -> None:
+        self.table: Final = table
+        self._operations: list[AnyOperation] = []
+        self._rows: Final = PendingRows(table, None)
+        self._rows.add(rows)
 
-    def perform(self, operation: RowOperation) -> Result:
-        operation.check(self.info)
-        result = operation.perform(self.info, self._rows, UnwatchedWork())
+    def perform(self, operation: Operation) -> Result:
+        result = operation.prepare(self.table)(self._rows)
         if operation.writes:
-            self._operations.append(encode_operation(self.info, operation))  # type: ignore[arg-type]
+            self._operations.append(encode_operation(self.table, operation))  # type: ignore[arg-type]
         return result
 
-    def take_operations(self) -> list[AnyRowOperation]:
+    def take_operations(self) -> list[AnyOperation]:
         taken, self._operations = self._operations, []
         return taken
 
     def widen(self, schema: Schema) -> _OpenedTable:
         """Return the table after its schema has become a wider one."""
-        merged = merge_schemas(self.info.schema, schema)
-        rows = [encode_json_record(self.info.to_record(row)) for row in self._rows.list_rows()]
-        info = _describe(self.info.ref.table, str(merged), self.info.key)
+        old = self.table
+        merged = merge_schemas(old.schema, schema)
+        rows = [encode_json_record(old.to_record(row)) for row in self._rows.list_written()]
+        table = _open_table(old.ref.table, str(merged), old.key[0] if old.key else None)
         wider = decode_json_records(merged, rows)
-        return _OpenedTable(info, (tuple(map(row.get, info.columns)) for row in wider))
+        return _OpenedTable(table, (tuple(map(row.get, table.columns)) for row in wider))
 
 
-def _describe(name: str, document: str, key: str | None) -> TableInfo:
-    return TableInfo(TableRef("", name, name), document, key)
+def _open_table(name: str, document: str, key: str | None) -> DatasetTable:
+    return TableInfo(TableRef("", name, name), document, key).table

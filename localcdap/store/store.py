@@ -267,7 +267,7 @@ class Store:
         """Open a transaction as :meth:`transaction` does, but without waiting for other writers.
 
         :raises TransactionConflictError: when another transaction conflicts; a retry may succeed. DuckDB does
-            not detect every conflict, see :mod:`localcdap.store.structured.commits`.
+            not detect every conflict, see :mod:`localcdap.store.transactions.commits`.
         """
         with self._block("BEGIN TRANSACTION") as transaction:
             yield transaction

@@ -15,10 +15,9 @@ from localcdap.api.app.timeouts import TransactionLimits
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.dataset.access import AccessKind
 from localcdap.rpc.methods import non_idempotent
-from localcdap.store.rows.operations import AnyRowOperation
-from localcdap.store.rows.session import OpenedDataset
-from localcdap.store.rows.table import TableRef
-from localcdap.store.structured.operations import AnyOperation, Result, Rows
+from localcdap.store.transactions.dataset_session import OpenedDataset
+from localcdap.store.transactions.operations import AnyOperation, Result, Rows
+from localcdap.store.transactions.table import TableRef
 
 LEASE_S: Final = 5.0
 """Seconds that the host keeps a transaction without a call from its client."""
@@ -66,9 +65,11 @@ class TransactionCalls:
         raise NotImplementedError
 
     @non_idempotent
-    def perform(self, token: str, table: str, operation: AnyOperation) -> Result:
+    def perform(self, token: str, ref: TableRef, operation: AnyOperation) -> Result:
         """Execute an operation. If its rows do not fit into one answer, :meth:`fetch_rows` returns the
         rest.
+
+        :raises UnauthorizedError: when the caller lacks a permission on the structured tables or the dataset.
         """
         raise NotImplementedError
 
@@ -76,14 +77,6 @@ class TransactionCalls:
         """Return a dataset with its tables.
 
         :raises NotFoundError: when there is no such dataset.
-        """
-        raise NotImplementedError
-
-    @non_idempotent
-    def perform_on_rows(self, token: str, ref: TableRef, operation: AnyRowOperation) -> Result:
-        """Execute an operation on a table of a dataset; see :meth:`perform` for its rows.
-
-        :raises UnauthorizedError: when the caller lacks a permission on the dataset.
         """
         raise NotImplementedError
 

@@ -14,17 +14,15 @@ from localcdap.api.app.timeouts import TIMEOUT_ARGUMENT, TransactionLimits
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import HostError, HostLostError, LocalcdapError, TransactionConflictError
-from localcdap.store.rows.commit_actions import CommitActions
-from localcdap.store.rows.messages import decode_rows, encode_operation
-from localcdap.store.rows.opened import FindType, find_built_in
-from localcdap.store.rows.operations import RowOperation
-from localcdap.store.rows.session import OpenedDataset
-from localcdap.store.rows.table import TableInfo
-from localcdap.store.structured.monitor import TransactionMonitor
-from localcdap.store.structured.operations import Operation, Result, Rows
-from localcdap.store.structured.runner import RetryingTransactionRunner
-from localcdap.store.structured.session import TransactionSession
-from localcdap.store.structured.sql import TableSql
+from localcdap.store.transactions.commit_actions import CommitActions
+from localcdap.store.transactions.dataset_session import OpenedDataset
+from localcdap.store.transactions.messages import decode_rows, encode_operation
+from localcdap.store.transactions.monitor import TransactionMonitor
+from localcdap.store.transactions.opened_datasets import FindType, find_built_in
+from localcdap.store.transactions.operations import Operation, Result, Rows
+from localcdap.store.transactions.runner import RetryingTransactionRunner
+from localcdap.store.transactions.session import TransactionSession
+from localcdap.store.transactions.table import Table
 from localcdap.transactions.calls import LEASE_S, Accessor, TransactionCalls
 
 
@@ -60,23 +58,16 @@ class RemoteTransactionSession:
         with self._translate_lost_host():
             return self._service.get_specification(self._token, table)
 
-    def perform(self, table: TableSql, operation: Operation) -> Result:
+    def perform(self, table: Table, operation: Operation) -> Result:
         operation.prepare(table)  # raises errors before the operation is sent
+        message = cast(Any, encode_operation(table, operation))
         with self._translate_lost_host():
-            result = self._service.perform(self._token, table.spec.table, cast(Any, operation))
-            return self._complete(result)
+            result = self._complete(self._service.perform(self._token, table.ref, message))
+        return decode_rows(table, result) if isinstance(result, Rows) else result
 
     def open_dataset(self, namespace: str, name: str) -> OpenedDataset:
         with self._translate_lost_host():
             return self._service.open_dataset(self._token, namespace, name)
-
-    def perform_on_rows(self, table: TableInfo, operation: RowOperation) -> Result:
-        operation.check(table)  # raises errors before the operation is sent
-        sent = encode_operation(table, operation)
-        with self._translate_lost_host():
-            result = self._service.perform_on_rows(self._token, table.ref, cast(Any, sent))
-            result = self._complete(result)
-        return decode_rows(table, result) if isinstance(result, Rows) else result
 
     def note_access(
         self, namespace: str, dataset: str, access: AccessKind, recorded: AccessKind

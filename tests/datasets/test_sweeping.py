@@ -11,9 +11,10 @@ from localcdap.api.app import FieldType, StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.errors import LocalcdapError, NotFoundError, TransactionConflictError
 from localcdap.datasets.listeners import DeletedNamespaceCleanup
-from localcdap.store.structured.operations import Delete, Operation, Upsert
-from localcdap.store.structured.session import LocalTransactionSession
-from localcdap.store.structured.sql import TableSql
+from localcdap.store.transactions.operations import Delete, Operation, Write
+from localcdap.store.transactions.selections import Selection
+from localcdap.store.transactions.session import LocalTransactionSession
+from localcdap.store.transactions.structured_table import StructuredTableInfo
 
 from .conftest import Instance
 
@@ -73,7 +74,7 @@ def begin(instance: Instance, *operations: Operation) -> LocalTransactionSession
     session = instance.tables.open(TransactionKind.DEFAULT, None)
     try:
         for operation in operations:
-            session.perform(TableSql(KEYED), operation)
+            session.perform(StructuredTableInfo(KEYED), operation)
     except LocalcdapError:
         session.rollback()
         raise
@@ -84,7 +85,7 @@ def begin(instance: Instance, *operations: Operation) -> LocalTransactionSession
 def test_a_transaction_that_began_before_a_deletion_leaves_no_row(instance: Instance, is_new: bool):
     first = instance.namespaces.create("team").namespace.generation
     row = {"namespace": "team", "generation": first, "id": 1}
-    session = begin(instance, Upsert(row))
+    session = begin(instance, Write([row]))
     instance.namespaces.delete("team")
     if is_new:
         instance.namespaces.create("team")
@@ -99,7 +100,7 @@ def test_rows_of_a_deleted_namespace_may_be_deleted(instance: Instance):
     put(instance, "team", first)
     instance.namespaces.delete("team")
 
-    begin(instance, Delete({"namespace": "team", "generation": first, "id": 1})).commit()
+    begin(instance, Delete(Selection(keys=[("team", first, 1)]))).commit()
     assert rows(instance, "keyed") == []
 
 
@@ -113,7 +114,7 @@ def test_a_deletion_waits_for_a_commit_that_has_not_noticed_it(instance: Instanc
         for number in range(200):
             try:
                 begin(
-                    instance, Upsert({"namespace": "team", "generation": generation, "id": number})
+                    instance, Write([{"namespace": "team", "generation": generation, "id": number}])
                 ).commit()
                 outcomes.append(True)
             except TransactionConflictError:

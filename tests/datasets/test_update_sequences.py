@@ -25,7 +25,7 @@ from localcdap.datasets.row_copies import AppliedRows
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.audit import AuditLog
 from localcdap.namespaces.service import NamespaceService
-from localcdap.store.rows.operations import SelectRows, WriteRows
+from localcdap.store.transactions.operations import Read, Write
 from localcdap.testing.databases import open_new_store
 
 SINGLE = struct.unpack("f", struct.pack("f", 0.1))[0]
@@ -119,7 +119,7 @@ class Updates(RuleBasedStateMachine):
             row[name] = data.draw(st.sampled_from(values))
         with self.store.transaction() as tx:
             rows = AppliedRows(tx, "default", "t")
-            rows.perform_on_rows(rows.describe("t"), WriteRows([row]))
+            rows.perform(rows.open("t"), Write([row], replaces=True))
         self.rows.append(row)
 
     @rule(name=NAMES, schema=TYPES)
@@ -164,8 +164,8 @@ class Updates(RuleBasedStateMachine):
         assert {each.name: each.schema for each in schema} == self.fields
         with self.store.transaction() as tx:
             rows = AppliedRows(tx, "default", "t")
-            table = rows.describe("t")
-            found: Any = rows.perform_on_rows(table, SelectRows())
+            table = rows.open("t")
+            found: Any = rows.perform(table, Read())
         assert {each.name: each.schema for each in table.schema} == self.fields
         names = sorted(self.fields)
         assert sorted(

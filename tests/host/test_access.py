@@ -67,7 +67,8 @@ CHECKED = {
     ),
     "EXECUTE on namespace {query.namespace}": "paths.list_entries paths.peek",
     "EXECUTE on namespace {request.namespace}": "cases.start debugging.debug previews.start",
-    "READ WRITE on namespace system": "transactions.get_specification transactions.perform",
+    "READ WRITE on namespace system": "transactions.get_specification",
+    "READ WRITE on namespace system, for a structured table": "transactions.perform",
     "READ on application or namespace of {level}, or namespace system": (
         "preferences.get preferences.get_sequence preferences.resolve"
     ),

@@ -155,7 +155,7 @@ def test_every_kind_of_program_uses_datasets(instance: TemporaryInstance) -> Non
         ("nested", {}, "Attempted to start a transaction within active transaction"),
         ("slow", {"system.data.tx.timeout": "1"}, "took longer than 1 seconds"),
         ("slow", {"action.count.system.data.tx.timeout": "1"}, "took longer than 1 seconds"),
-        ("outside", {}, "Attempt to perform a data operation without a transaction: ReadRow on"),
+        ("outside", {}, "Attempt to perform a data operation without a transaction: Read on"),
         ("fails", {}, "division by zero"),
     ],
 )

@@ -13,7 +13,6 @@ from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.errors import (
     ConflictError,
     IncompatibleTableError,
-    NotFoundError,
     TransactionConflictError,
 )
 from localcdap.api.security import Permission
@@ -21,8 +20,10 @@ from localcdap.api.sql_names import quote_identifier
 from localcdap.decoders import decode_json
 from localcdap.security.access import OF_INSTANCE, requires
 from localcdap.store.store import Store, Transaction
-from localcdap.store.structured.sql import TYPES, TableSql
-from localcdap.text import format_available
+from localcdap.store.transactions.structured_table import (
+    StructuredTableInfo,
+    find_specification,
+)
 
 
 class TableRegistry:
@@ -85,22 +86,6 @@ class TableRegistry:
 
     def _forget(self, table: str) -> None:
         self._specifications = {k: v for k, v in self._specifications.items() if k != table}
-
-
-def find_specification(
-    known: Mapping[str, StructuredTableSpecification], table: str
-) -> StructuredTableSpecification:
-    """Return the specification of a table.
-
-    :raises NotFoundError: when it is not among the known ones; the message lists them.
-    """
-    found = known.get(table)
-    if found is None:
-        raise NotFoundError(
-            f"There is no structured table '{table}'; available: "
-            f"{format_available(table, sorted(known))}."
-        )
-    return found
 
 
 def _encode(spec: StructuredTableSpecification) -> str:
@@ -166,7 +151,7 @@ class TableAdmin:
     def _drop(self, tx: Transaction, table: str) -> None:
         held = self._registry.find(table)
         if held is not None:
-            tx.execute(f"DROP TABLE {TableSql(held).name}")
+            tx.execute(f"DROP TABLE {StructuredTableInfo(held).identifier}")
             self._registry.remove(tx, table)
 
     def _change(self, change: Callable[[Transaction], None]) -> None:
@@ -189,12 +174,12 @@ def _build_create_table(spec: StructuredTableSpecification) -> str:
     An index of the specification does not become an index in DuckDB: scans are fast without one, while an
     index would slow down every write and turn updates into deletes and inserts.
     """
-    table = TableSql(spec)
+    table = StructuredTableInfo(spec)
     columns = ", ".join(
-        f"{quote_identifier(name)} {TYPES[type]}{' NOT NULL' if name in spec.primary_key else ''}"
-        for name, type in spec.fields.items()
+        f"{quote_identifier(name)} {type}{' NOT NULL' if name in spec.primary_key else ''}"
+        for name, type in table.types.items()
     )
-    return f"CREATE TABLE {table.name} ({columns}, PRIMARY KEY ({table.key_columns}))"
+    return f"CREATE TABLE {table.identifier} ({columns}, PRIMARY KEY ({table.key_columns}))"
 
 
 def _check_compatible(
@@ -222,8 +207,7 @@ def _check_compatible(
 def _widen(
     tx: Transaction, held: StructuredTableSpecification, wanted: StructuredTableSpecification
 ) -> None:
-    for name, type in wanted.fields.items():
+    table = StructuredTableInfo(wanted)
+    for name, type in table.types.items():
         if name not in held.fields:
-            tx.execute(
-                f"ALTER TABLE {TableSql(held).name} ADD COLUMN {quote_identifier(name)} {TYPES[type]}"
-            )
+            tx.execute(f"ALTER TABLE {table.identifier} ADD COLUMN {quote_identifier(name)} {type}")

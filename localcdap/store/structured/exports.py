@@ -14,13 +14,14 @@ from localcdap.api.app.exports import (
     RowGroup,
 )
 from localcdap.api.app.table import SortOrder
+from localcdap.api.dataset.rows import RowComparison, RowCondition, one_of
 from localcdap.api.errors import InvalidTableFieldError, StoreError
 from localcdap.api.sql_names import quote_identifier, quote_literal
 from localcdap.files.atomic import FileReplacement
 from localcdap.store.store import Store, Transaction
-from localcdap.store.structured import validation as valid
 from localcdap.store.structured.admin import TableAdmin
-from localcdap.store.structured.sql import SqlCondition, TableSql, match_all, match_any
+from localcdap.store.transactions.sql import SqlCondition, match_all, match_any
+from localcdap.store.transactions.structured_table import StructuredTableInfo
 
 _NUMBERS: Final = ("INTEGER", "LONG", "FLOAT", "DOUBLE")
 
@@ -40,7 +41,7 @@ class StructuredExports:
         :raises InvalidTableFieldError: when there is no such field, or a value does not fit.
         :raises StoreError: when the file cannot be written.
         """
-        table = TableSql(self._admin.get_schema(request.table))
+        table = StructuredTableInfo(self._admin.get_schema(request.table))
         condition = build_condition(table, request.where)
         groupings = [_build_grouping(table, each, condition) for each in request.groupings]
         rows = _build_rows(table, request, condition)
@@ -58,51 +59,53 @@ class StructuredExports:
         return ExportedRows(int(written[0][0]), groups)
 
 
-def build_condition(table: TableSql, where: list[list[FieldCondition]]) -> SqlCondition:
+def build_condition(table: StructuredTableInfo, where: list[list[FieldCondition]]) -> SqlCondition:
     """Return the condition of rows that meet at least one condition of each list.
 
     :raises InvalidTableFieldError: when a field is unknown, or a value does not fit it.
     """
-    return match_all(*(match_any(_build_field(table, each) for each in some) for some in where))
+    return match_all(match_any(_build_field(table, each) for each in some) for some in where)
 
 
-def _build_field(table: TableSql, condition: FieldCondition) -> SqlCondition:
-    spec, name = table.spec, condition.field
-    valid.check_column(spec, name)
-    column, mark = quote_identifier(name), table.build_placeholder(name)
+def _build_field(table: StructuredTableInfo, condition: FieldCondition) -> SqlCondition:
+    name = condition.field
+    table.check_column(name)
+    column = quote_identifier(name)
     parts = [SqlCondition(f"{column} IS {'' if condition.is_null else 'NOT '}NULL")]
-    for values, word in ((condition.values, "IN"), (condition.excluded, "NOT IN")):
+    for values, word in ((condition.values, ""), (condition.excluded, "NOT ")):
         if values is not None:
-            valid.check_values(spec, name, values) if values else None
-            marks = ", ".join([mark] * len(values))
-            empty = "false" if word == "IN" else "true"
-            sql = f"{column} {word} ({marks})" if values else empty
-            parts.append(SqlCondition(sql, tuple(values)))
-    for value, operator in ((condition.minimum, ">="), (condition.maximum, "<")):
+            table.check_values(name, values)
+            among = table.build_condition(one_of(name, values))
+            parts.append(SqlCondition(f"{word}{among.sql}", among.params))
+    for value, comparison in ((condition.minimum, ">="), (condition.maximum, "<")):
         if value is not None:
-            valid.check_value(spec, name, value)
-            parts.append(SqlCondition(f"{column} {operator} {mark}", (value,)))
-    return match_all(*parts)
+            limit = RowCondition(name, RowComparison(comparison), value)
+            parts.append(table.build_condition(table.check_condition(limit)))
+    return match_all(parts)
 
 
-def _build_rows(table: TableSql, request: ExportRequest, condition: SqlCondition) -> SqlCondition:
+def _build_rows(
+    table: StructuredTableInfo, request: ExportRequest, condition: SqlCondition
+) -> SqlCondition:
     for name in request.columns:
-        valid.check_column(table.spec, name)
+        table.check_column(name)
     if not request.columns:
         raise InvalidTableFieldError("No columns are specified to export", table=table.spec.table)
     names = ", ".join(map(quote_identifier, request.columns))
-    sql = f"SELECT {names} FROM {table.name} WHERE {condition.sql}"  # noqa: S608
+    sql = f"SELECT {names} FROM {table.identifier} WHERE {condition.sql}"  # noqa: S608
     if request.order_by is not None:
-        valid.check_column(table.spec, request.order_by)
+        table.check_column(request.order_by)
         direction = "DESC" if request.order is SortOrder.DESC else "ASC"
         column = quote_identifier(request.order_by)
         sql += f" ORDER BY {column} {direction} NULLS LAST, {table.key_columns}"
     return SqlCondition(sql, condition.params)
 
 
-def _build_grouping(table: TableSql, grouping: Grouping, condition: SqlCondition) -> SqlCondition:
+def _build_grouping(
+    table: StructuredTableInfo, grouping: Grouping, condition: SqlCondition
+) -> SqlCondition:
     for name in (*grouping.by, *grouping.measured):
-        valid.check_column(table.spec, name)
+        table.check_column(name)
     for name in grouping.measured:
         if table.spec.fields[name] not in _NUMBERS:
             raise InvalidTableFieldError(
@@ -116,9 +119,7 @@ def _build_grouping(table: TableSql, grouping: Grouping, condition: SqlCondition
         for name in grouping.measured
         for function in ("min", "max", "avg")
     ]
-    sql = (
-        f"SELECT {', '.join([*by, 'count(*)', *measured])} FROM {table.name} WHERE {condition.sql}"  # noqa: S608
-    )
+    sql = f"SELECT {', '.join([*by, 'count(*)', *measured])} FROM {table.identifier} WHERE {condition.sql}"  # noqa: S608
     if by:
         sql += f" GROUP BY {', '.join(by)} ORDER BY {', '.join(by)}"
     return SqlCondition(sql, condition.params)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
+from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind
-from localcdap.store.rows.session import DatasetAccesses, KnownDatasets
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.admin import TableAdmin, TableRegistry
-from localcdap.store.structured.commits import Commits
-from localcdap.store.structured.monitor import TransactionMonitor
-from localcdap.store.structured.runner import RetryingTransactionRunner
-from localcdap.store.structured.session import (
+from localcdap.store.transactions.commits import Commits
+from localcdap.store.transactions.dataset_session import DatasetAccesses, KnownDatasets
+from localcdap.store.transactions.monitor import TransactionMonitor
+from localcdap.store.transactions.runner import RetryingTransactionRunner
+from localcdap.store.transactions.session import (
     LocalTransactionSession,
     NamespaceCheck,
     accept_namespace,
@@ -25,7 +26,7 @@ class StructuredTables:
     """The administration and the transactions of structured tables; a store must have exactly one.
 
     :param check_namespace: raises an error unless a namespace exists in a generation; see
-        :class:`~localcdap.store.structured.session.LocalTransactionSession`.
+        :class:`~localcdap.store.transactions.session.LocalTransactionSession`.
     :param find_accesses: returns what checks and records the accesses of a program to datasets; None: no
         datasets can be opened.
     """
@@ -56,7 +57,7 @@ class StructuredTables:
         """
         return _WatchedSession(
             self._store,
-            self._registry,
+            self._registry.get_all(),
             self._commits,
             kind,
             timeout_s,
@@ -93,7 +94,7 @@ class _WatchedSession(LocalTransactionSession):
     def __init__(
         self,
         store: Store,
-        registry: TableRegistry,
+        specifications: Mapping[str, StructuredTableSpecification],
         commits: Commits,
         kind: TransactionKind,
         timeout_s: float | None,
@@ -103,14 +104,14 @@ class _WatchedSession(LocalTransactionSession):
         datasets: KnownDatasets,
     ) -> None:
         super().__init__(
-            store, registry, commits, kind, timeout_s, check_namespace, accesses, datasets
+            store, specifications, commits, kind, timeout_s, check_namespace, accesses, datasets
         )
         self._watch = watch
         if timeout_s is not None:
             watch.add(self)
 
     def check(self, now: float) -> None:
-        """See :class:`localcdap.store.structured.monitor.MonitoredTransaction`."""
+        """See :class:`localcdap.store.transactions.monitor.MonitoredTransaction`."""
         if (
             self.deadline is not None
             and now > self.deadline

@@ -134,7 +134,7 @@ def test_a_method_that_reads_cannot_write_rows(cdap, program):
         honest = tx.dataset("data")
         Lying(honest.context, honest.specification).read(b"a")
 
-    with pytest.raises(DatasetAccessError, match="DeleteRows data.* cannot be called from 'read'"):
+    with pytest.raises(DatasetAccessError, match="Delete data.* cannot be called from 'read'"):
         program.run(lie)
 
 

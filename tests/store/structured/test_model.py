@@ -21,9 +21,9 @@ from localcdap.api.app import (
     TransactionKind,
 )
 from localcdap.store.store import Store
-from localcdap.store.structured.session import LocalTransactionSession
-from localcdap.store.structured.table import SessionContext
 from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.transactions.context import SessionContext
+from localcdap.store.transactions.session import LocalTransactionSession
 
 FIELDS = {
     "b": FieldType.STRING,

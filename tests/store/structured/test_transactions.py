@@ -22,8 +22,9 @@ from localcdap.api.serialization.structs import pack
 from localcdap.datasets import transactions
 from localcdap.datasets.transactions import TransactionService
 from localcdap.rpc.frames import Call
-from localcdap.store.structured.operations import Operation, Upsert
-from localcdap.store.structured.sql import TableSql
+from localcdap.store.transactions.operations import Operation, Write
+from localcdap.store.transactions.structured_table import StructuredTableInfo
+from localcdap.store.transactions.table import Table, TableRef
 from localcdap.transactions.client import HostTransactionRunner
 
 from .conftest import SIMPLE, Instance, Simple
@@ -347,9 +348,9 @@ def test_a_body_that_takes_too_long_holds_nobody_up(simple: Simple):
 class Slow(Operation, frozen=True):
     """A statement that takes for ever, which none of a small table does."""
 
-    def prepare(self, table: TableSql):
+    def prepare(self, table: Table):
         pairs = "range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
-        return lambda work: work.execute(f"SELECT count(*) FROM {pairs}")
+        return lambda rows: rows._execute(f"SELECT count(*) FROM {pairs}")
 
 
 def test_a_statement_that_takes_too_long_is_broken_off(stored, instance: Instance):
@@ -357,7 +358,7 @@ def test_a_statement_that_takes_too_long_is_broken_off(stored, instance: Instanc
 
     def body(context) -> None:
         put(context)
-        context.perform(TableSql(SIMPLE), Slow())
+        context.perform(StructuredTableInfo(SIMPLE), Slow())
 
     with pytest.raises(TransactionTimeoutError, match="longer than 0.2 seconds"):
         stored.transactions.run(body, timeout_s=0.2)
@@ -380,7 +381,7 @@ def service(stored):
 
 def test_a_transaction_whose_client_vanished_is_rolled_back(service, stored):
     token = service.begin(TransactionKind.LONG, None)
-    service.perform(token, "simpleTable", Upsert(ROW))
+    service.perform(token, TableRef.of_structured("simpleTable"), Write([ROW]))
     until = time.monotonic() + 60
     while service._leased:
         assert time.monotonic() < until
@@ -388,7 +389,7 @@ def test_a_transaction_whose_client_vanished_is_rolled_back(service, stored):
 
     for use in (
         lambda: service.commit(token),
-        lambda: service.perform(token, "simpleTable", Upsert(ROW)),
+        lambda: service.perform(token, TableRef.of_structured("simpleTable"), Write([ROW])),
         lambda: service.get_specification(token, "simpleTable"),
     ):
         with pytest.raises(
@@ -436,21 +437,25 @@ def test_garbage_from_a_client_is_refused(client, service):
         return client.call(Call("transactions", method, raw))
 
     token = call("begin", kind="DEFAULT", timeout_s=100.0)
+    ref = TableRef.of_structured("simpleTable")
     for operation in (
-        {"type": "Upsert", "record": {"key": 1}},
-        {"type": "Upsert", "record": {'key"; DROP TABLE x; --': 1}},
+        {"type": "Write", "rows": [{"key": 1}]},
+        {"type": "Write", "rows": [{'key"; DROP TABLE x; --': 1}]},
         {"type": "Drop"},
-        {"type": "Read", "key": "x"},
-        {"type": "Scan", "ranges": [{"begin": [[1]]}]},
-        {"type": "Scan", "ranges": [{"begin": {"key": None}}], "limit": 5},
-        {"type": "Increment", "key": [1, 1, "x"], "column": "col5", "amount": "1"},
+        {"type": "Read", "selection": {"keys": ["x"]}},
+        {"type": "Read", "selection": {"ranges": [{"begin": [[1]]}]}},
+        {"type": "Read", "selection": {"ranges": [{"begin": {"key": None}}]}, "limit": 5},
+        {"type": "Read", "order_by": ["x"]},
+        {"type": "Count", "selection": {"filters": [["x", 1]]}},
+        {"type": "Delete", "selection": {"conditions": [["x", "=", 1]]}},
+        {"type": "Increment", "key": [1, 1, "x"], "amounts": {"col5": "1"}},
         7,
     ):
         with pytest.raises(LocalcdapError):
-            call("perform", token=token, table="simpleTable", operation=operation)
+            call("perform", token=token, ref=ref, operation=operation)
     with pytest.raises(LocalcdapError):
         call("begin", kind="OTHER", timeout_s=1.0)
-    call("perform", token=token, table="simpleTable", operation={"type": "Upsert", "record": ROW})
+    call("perform", token=token, ref=ref, operation={"type": "Write", "rows": [ROW]})
     call("commit", token=token)
 
 

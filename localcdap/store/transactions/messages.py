@@ -6,30 +6,28 @@ from typing import Any
 
 from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.schema import Schema
-from localcdap.store.rows.operations import KEY, RowOperation
-from localcdap.store.rows.table import TableInfo
-from localcdap.store.structured.operations import Rows
+from localcdap.store.transactions.dataset_table import DatasetTable
+from localcdap.store.transactions.operations import Operation, Rows
+from localcdap.store.transactions.table import Table
 
 _FIELD = "value"
 
 
-def encode_operation(table: TableInfo, operation: RowOperation) -> RowOperation:
+def encode_operation(table: Table, operation: Operation) -> Operation:
     """Return an operation for a message."""
-    if table.is_plain:
+    if table.codec is None:
         return operation
-    return operation.convert(lambda _, value: encode_json_record(value))
+    return operation.convert(table, lambda _, value: encode_json_record(value))
 
 
-def decode_operation(table: TableInfo, operation: RowOperation) -> RowOperation:
+def decode_operation(table: Table, operation: Operation) -> Operation:
     """Return the operation of a message.
 
     :raises BadRequestError: when a value does not fit its column.
     """
-    if table.is_plain:
+    if not isinstance(table, DatasetTable) or table.codec is None:
         return operation
     schemas = {each.name: _to_record(each.schema) for each in table.schema}
-    if table.key is not None:
-        schemas[KEY] = schemas[table.key]
 
     def decode(column: str, value: Any) -> Any:
         schema = schemas.get(column)
@@ -37,22 +35,25 @@ def decode_operation(table: TableInfo, operation: RowOperation) -> RowOperation:
             return value  # the check of the operation rejects the column
         return decode_json_records(schema, [{_FIELD: value}])[0][_FIELD]
 
-    return operation.convert(decode)
+    return operation.convert(table, decode)
 
 
-def encode_rows(table: TableInfo, rows: Rows) -> Rows:
+def encode_rows(table: Table, rows: Rows) -> Rows:
     """Return rows for a message."""
-    if table.is_plain:
+    if table.codec is None:
         return rows
     return Rows(rows.columns, [encode_json_record(list(values)) for values in rows.values])
 
 
-def decode_rows(table: TableInfo, rows: Rows) -> Rows:
+def decode_rows(table: Table, rows: Rows) -> Rows:
     """Return the rows of a message."""
-    if table.is_plain:
+    if not isinstance(table, DatasetTable) or table.codec is None:
         return rows
-    found = decode_json_records(table.schema, map(table.to_record, rows.values))
-    return Rows(rows.columns, [tuple(row.values()) for row in found])
+    names = rows.columns
+    fields = [(each.name, each.schema) for each in table.schema if each.name in names]
+    encoded = (dict(zip(names, values, strict=True)) for values in rows.values)
+    records = decode_json_records(Schema.record("rows", fields), encoded)
+    return Rows(names, [tuple(row.values()) for row in records])
 
 
 def _to_record(schema: Schema) -> Schema:

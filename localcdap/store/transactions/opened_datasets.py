@@ -19,10 +19,11 @@ from localcdap.api.dataset.specification import (
 from localcdap.api.dataset.threads import pass_calls_to_threads
 from localcdap.api.dataset.types import BUILT_IN_TYPES
 from localcdap.api.errors import NotFoundError, TransactionError
-from localcdap.store.rows import operations as op
-from localcdap.store.rows.session import OpenedDataset
-from localcdap.store.rows.table import TableInfo
-from localcdap.store.structured.operations import Result, Rows
+from localcdap.store.transactions import operations as op
+from localcdap.store.transactions.dataset_session import OpenedDataset
+from localcdap.store.transactions.dataset_table import DatasetTable
+from localcdap.store.transactions.selections import Selection
+from localcdap.store.transactions.table import Table
 
 FindType = Callable[[str, DatasetSpecification], DatasetDefinition]
 """Returns the type of a dataset in a namespace.
@@ -54,7 +55,7 @@ def find_built_in(
 class RowOperations(Protocol):
     """Performs operations on the rows of tables."""
 
-    def perform_on_rows(self, table: TableInfo, operation: op.RowOperation) -> Result: ...
+    def perform(self, table: Table, operation: op.Operation) -> op.Result: ...
 
 
 class DatasetOperations(RowOperations, Protocol):
@@ -106,7 +107,7 @@ class FilesOnly:
     def open_dataset(self, namespace: str, name: str) -> OpenedDataset:
         return self._transaction.open_dataset(namespace, name)
 
-    def perform_on_rows(self, table: TableInfo, operation: op.RowOperation) -> Result:
+    def perform(self, table: Table, operation: op.Operation) -> op.Result:
         """Refuse the operation.
 
         :raises TransactionError: always.
@@ -182,16 +183,16 @@ class TransactionRows:
     Its methods count as methods of the dataset: one that only reads cannot write rows.
     """
 
-    def __init__(self, transaction: RowOperations, table: TableInfo, guard: AccessGuard) -> None:
+    def __init__(self, transaction: RowOperations, table: DatasetTable, guard: AccessGuard) -> None:
         self._guard = guard
         self._transaction = transaction
         self._table = table
         self.schema = table.schema
-        self.key = table.key
+        self.key = table.key[0] if table.key else None
 
     def read(self, key: Any) -> Row | None:
-        found = self._read(op.ReadRow(key))
-        return found[0] if found else None
+        rows = self._read(op.Read(Selection(keys=[(key,)])))
+        return rows[0] if rows else None
 
     def select(
         self,
@@ -201,8 +202,8 @@ class TransactionRows:
         descending: bool = False,
         limit: int | None = None,
     ) -> list[Row]:
-        wanted = op.SelectRows(list(conditions), list(order_by), descending, limit)
-        return self._read(wanted)
+        selection = Selection(conditions=list(conditions))
+        return self._read(op.Read(selection, None, list(order_by), descending, limit))
 
     def select_values(
         self,
@@ -211,43 +212,45 @@ class TransactionRows:
         *,
         order_by: Sequence[str] = (),
     ) -> list[tuple[Any, ...]]:
-        for each in columns:
-            self._table.check_column(each)
-        found = self._perform(op.SelectRows(list(conditions), list(order_by)))
-        assert isinstance(found, Rows)
-        pick = itemgetter(*(self._table.positions[each] for each in columns))
-        return list(map(pick, found.values))
+        selection = Selection(conditions=list(conditions))
+        result = self._perform(op.Read(selection, list(columns), list(order_by)))
+        assert isinstance(result, op.Rows)
+        pick = itemgetter(*map(list(result.columns).index, columns))
+        return list(map(pick, result.values))
 
     def count(self, conditions: Sequence[RowCondition] = ()) -> int:
-        number = self._perform(op.CountRows(list(conditions)))
+        number = self._perform(op.Count(Selection(conditions=list(conditions))))
         assert isinstance(number, int)
         return number
 
     def write(self, rows: Iterable[Mapping[str, Any]]) -> None:
         every = [dict(row) for row in rows]
         for start in range(0, len(every), _CHUNK):
-            self._perform(op.WriteRows(every[start : start + _CHUNK]))
+            self._perform(op.Write(every[start : start + _CHUNK], replaces=True))
 
     def update(self, key: Any, values: Mapping[str, Any]) -> None:
-        self._perform(op.UpdateRow(key, dict(values)))
+        (column,) = self._table.require_key()
+        if column in values:
+            raise self._table.make_error(f"The key '{column}' of a row cannot be changed.")
+        self._perform(op.Write([{column: key, **values}]))
 
     def delete(self, conditions: Sequence[RowCondition]) -> int:
-        number = self._perform(op.DeleteRows(list(conditions)))
+        number = self._perform(op.Delete(Selection(conditions=list(conditions))))
         assert isinstance(number, int)
         return number
 
     def increment(self, key: Any, amounts: Mapping[str, int]) -> Row:
-        return self._read(op.IncrementRow(key, dict(amounts)))[0]
+        return self._read(op.Increment((key,), dict(amounts)))[0]
 
     def compare_and_swap(self, key: Any, column: str, old: Any, new: Any) -> bool:
-        return bool(self._perform(op.SwapValue(key, column, old, new)))
+        return bool(self._perform(op.CompareAndSwap((key,), column, old, new)))
 
-    def _read(self, operation: op.RowOperation) -> list[Row]:
-        found = self._perform(operation)
-        assert isinstance(found, Rows)
-        return list(map(self._table.row_class, found.values))
+    def _read(self, operation: op.Operation) -> list[Row]:
+        result = self._perform(operation)
+        assert isinstance(result, op.Rows)
+        return list(map(self._table.row_class, result.values))
 
-    def _perform(self, operation: op.RowOperation) -> Result:
+    def _perform(self, operation: op.Operation) -> op.Result:
         name = f"{type(operation).__name__} {self._table.ref.table}"
         with enter_method(self._guard, name, operation.access):
-            return self._transaction.perform_on_rows(self._table, operation)
+            return self._transaction.perform(self._table, operation)

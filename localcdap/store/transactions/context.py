@@ -18,15 +18,14 @@ from localcdap.api.app.table import (
     StructuredTable,
 )
 from localcdap.api.dataset.access import AccessKind
-from localcdap.api.errors import TransactionConflictError, TransactionError
-from localcdap.store.rows.opened import FindType, find_built_in, open_dataset
-from localcdap.store.rows.operations import RowOperation
-from localcdap.store.rows.session import OpenedDataset
-from localcdap.store.rows.table import TableInfo
-from localcdap.store.structured import operations as op
-from localcdap.store.structured.session import TransactionSession
-from localcdap.store.structured.sql import TableSql
-from localcdap.store.structured.validation import check_limit
+from localcdap.api.errors import TableUsageError, TransactionConflictError, TransactionError
+from localcdap.store.transactions import operations as op
+from localcdap.store.transactions.dataset_session import OpenedDataset
+from localcdap.store.transactions.opened_datasets import FindType, find_built_in, open_dataset
+from localcdap.store.transactions.selections import Selection
+from localcdap.store.transactions.session import TransactionSession
+from localcdap.store.transactions.structured_table import StructuredTableInfo
+from localcdap.store.transactions.table import Table
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -59,7 +58,7 @@ class SessionContext:
     def table(self, table: str) -> StructuredTable:
         """Return the table with this id."""
         self.require_open()
-        return _Table(self, TableSql(self._session.get_specification(table)))
+        return _Table(self, StructuredTableInfo(self._session.get_specification(table)))
 
     def dataset(
         self, name: str, *, namespace: str | None = None, arguments: Mapping[str, str] | None = None
@@ -68,16 +67,13 @@ class SessionContext:
         owner = self._namespace if namespace is None else namespace
         return open_dataset(self, self._find_type, owner, name, arguments or {})
 
-    def perform(self, table: TableSql, operation: op.Operation) -> op.Result:
-        """Execute an operation on a table."""
+    def perform(self, table: Table, operation: op.Operation) -> op.Result:
+        """Execute an operation on a structured table or a table of a dataset."""
         return self._call(self._session.perform, table, operation)
 
     def open_dataset(self, namespace: str, name: str) -> OpenedDataset:
-        """See :class:`localcdap.store.structured.session.TransactionSession`, as the next two."""
+        """See :class:`localcdap.store.transactions.session.TransactionSession`, as the next one."""
         return self._call(self._session.open_dataset, namespace, name)
-
-    def perform_on_rows(self, table: TableInfo, operation: RowOperation) -> op.Result:
-        return self._call(self._session.perform_on_rows, table, operation)
 
     def note_access(
         self, namespace: str, dataset: str, access: AccessKind, recorded: AccessKind
@@ -121,31 +117,34 @@ class SessionContext:
 
 
 class _Table(StructuredTable):
-    def __init__(self, context: SessionContext, sql: TableSql) -> None:
+    def __init__(self, context: SessionContext, table: StructuredTableInfo) -> None:
         self._context = context
-        self._sql = sql
+        self._table = table
 
     @property
     def specification(self) -> StructuredTableSpecification:
-        return self._sql.spec
+        return self._table.spec
 
     def upsert(self, record: RowValues) -> None:
-        self._do(op.Upsert(dict(record)))
+        self._do(op.Write([dict(record)]))
 
     def upsert_all(self, records: Iterable[RowValues]) -> None:
-        every = [dict(record) for record in records]
-        for start in range(0, len(every), _CHUNK):
-            self._do(op.UpsertAll(every[start : start + _CHUNK]))
+        rows = [dict(record) for record in records]
+        for start in range(0, len(rows), _CHUNK):
+            self._do(op.Write(rows[start : start + _CHUNK]))
 
     def update(self, record: RowValues) -> None:
-        self._do(op.Update(dict(record)))
+        self._context.require_open()
+        key = self._table.check_row(record)
+        values = {name: value for name, value in record.items() if name not in self._table.key}
+        self._do(op.Update(Selection(keys=[key]), values))
 
     def read(self, key: Key, columns: Collection[str] | None = None) -> StructuredRow | None:
-        found = self._rows(op.Read(key, None if columns is None else list(columns)))
-        return next(found, None)
+        names = None if columns is None else list(columns)
+        return next(self._read(op.Read(Selection(keys=[key]), names)), None)
 
     def multi_read(self, keys: Iterable[Key]) -> list[StructuredRow]:
-        return list(self._rows(op.MultiRead(list(keys))))
+        return list(self._read(op.Read(Selection(keys=list(keys)))))
 
     def scan(
         self,
@@ -157,28 +156,41 @@ class _Table(StructuredTable):
         order: SortOrder = SortOrder.ASC,
         options: Collection[QueryOption] = (),
     ) -> StructuredRows:
-        return self._rows(op.Scan([range], check_limit(limit), list(filters), order_by, order))
+        limit = self._table.check_limit(limit)
+        selection = self._select([range], filters)
+        columns = [] if order_by is None else [order_by]
+        self._table.check_indexes(columns)
+        descending = order is SortOrder.DESC
+        return self._read(op.Read(selection, None, columns, descending, limit))
 
     def multi_scan(self, ranges: Iterable[Range], *, limit: int | None = None) -> StructuredRows:
-        return self._rows(op.Scan(list(ranges), check_limit(limit)))
+        limit = self._table.check_limit(limit)
+        return self._read(op.Read(self._select(ranges), limit=limit))
 
     def compare_and_swap(self, key: Key, column: str, old: Any, new: Any) -> bool:
         return bool(self._do(op.CompareAndSwap(key, column, old, new)))
 
     def increment(self, key: Key, column: str, amount: int) -> None:
-        self._do(op.Increment(key, column, amount))
+        self._do(op.Increment(key, {column: amount}))
 
     def delete(self, key: Key) -> None:
-        self._do(op.Delete(key))
+        self._do(op.Delete(Selection(keys=[key])))
 
     def delete_all(self, range: Range, *, options: Collection[QueryOption] = ()) -> None:
-        self._do(op.DeleteRange(range))
+        self._context.require_open()
+        self._table.check_prefix_range(range)
+        self._do(op.Delete(Selection(ranges=[range])))
 
     def scan_delete_all(self, range: Range) -> None:
-        self._do(op.DeleteRange(range, any_fields=True))
+        self._do(op.Delete(Selection(ranges=[range])))
 
     def update_all(self, range: Range, values: RowValues) -> None:
-        self._do(op.UpdateRange(range, dict(values)))
+        self._context.require_open()
+        self._table.check_not_key(values)
+        self._table.check_prefix_range(range)
+        if not values:
+            raise TableUsageError(f"No fields of table {self._table.id} are given to update")
+        self._do(op.Update(Selection(ranges=[range]), dict(values)))
 
     def count(
         self,
@@ -187,16 +199,27 @@ class _Table(StructuredTable):
         filters: Collection[Filter] = (),
         options: Collection[QueryOption] = (),
     ) -> int:
-        number = self._do(op.Count(list(ranges), list(filters)))
+        number = self._do(op.Count(self._select(ranges, filters)))
         assert isinstance(number, int)
         return number
 
-    def _do(self, operation: op.Operation) -> op.Result:
-        return self._context.perform(self._sql, operation)
+    def _select(self, ranges: Iterable[Range], filters: Collection[Filter] = ()) -> Selection:
+        """Return the rows in any of the ranges that match any of the filters, if there are any."""
+        self._context.require_open()
+        selection = Selection(ranges=list(ranges), filters=list(filters))
+        for range in selection.ranges or ():
+            self._table.check_scan_range(range)
+        self._table.check_indexes(name for name, _ in filters)
+        return selection
 
-    def _rows(self, operation: op.Operation) -> StructuredRows:
-        found = self._do(operation)
-        assert isinstance(found, op.Rows)
-        rows = StructuredRows(create_row_class(tuple(found.columns), self._sql.key), found.values)
+    def _do(self, operation: op.Operation) -> op.Result:
+        return self._context.perform(self._table, operation)
+
+    def _read(self, operation: op.Read) -> StructuredRows:
+        result = self._do(operation)
+        assert isinstance(result, op.Rows)
+        rows = StructuredRows(
+            create_row_class(tuple(result.columns), self._table.key), result.values
+        )
         self._context.close_with_transaction(rows)
         return rows

@@ -1,7 +1,7 @@
 """Running functions as transactions, with retries after conflicts.
 
 The database may be in this process or in the host: the runner only needs a function that opens a
-:class:`~localcdap.store.structured.session.TransactionSession`.
+:class:`~localcdap.store.transactions.session.TransactionSession`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ from localcdap.api.errors import (
     TransactionError,
     TransactionTimeoutError,
 )
-from localcdap.store.rows.commit_actions import CommitActions
-from localcdap.store.rows.opened import FilesOnly, FindType, find_built_in, open_dataset
-from localcdap.store.rows.operations import RowOperation
-from localcdap.store.rows.session import OpenedDataset
-from localcdap.store.rows.table import TableInfo
-from localcdap.store.structured.operations import Operation, Result
-from localcdap.store.structured.session import TransactionSession
-from localcdap.store.structured.sql import TableSql
-from localcdap.store.structured.table import SessionContext
+from localcdap.store.transactions.commit_actions import CommitActions
+from localcdap.store.transactions.context import SessionContext
+from localcdap.store.transactions.dataset_session import OpenedDataset
+from localcdap.store.transactions.opened_datasets import (
+    FilesOnly,
+    FindType,
+    find_built_in,
+    open_dataset,
+)
+from localcdap.store.transactions.operations import Operation, Result
+from localcdap.store.transactions.session import TransactionSession
+from localcdap.store.transactions.table import Table
 
 T = TypeVar("T")
 MakeContext = Callable[[TransactionSession], SessionContext]
@@ -193,14 +196,11 @@ class _SingleOperationSession:
     def get_specification(self, table: str) -> StructuredTableSpecification:
         return self._run(lambda context: context.table(table).specification)
 
-    def perform(self, table: TableSql, operation: Operation) -> Result:
+    def perform(self, table: Table, operation: Operation) -> Result:
         return self._run(lambda context: context.perform(table, operation))
 
     def open_dataset(self, namespace: str, name: str) -> OpenedDataset:
         return self._run(lambda context: context.open_dataset(namespace, name))
-
-    def perform_on_rows(self, table: TableInfo, operation: RowOperation) -> Result:
-        return self._run(lambda context: context.perform_on_rows(table, operation))
 
     def note_access(
         self, namespace: str, dataset: str, access: AccessKind, recorded: AccessKind

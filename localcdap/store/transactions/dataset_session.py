@@ -12,11 +12,11 @@ from localcdap.api.dataset.specification import DatasetSpecification
 from localcdap.api.errors import NotFoundError, TransactionError
 from localcdap.api.security import Permission
 from localcdap.store import dataset_catalog, table_catalog
-from localcdap.store.rows.operations import RowOperation, RowWork
-from localcdap.store.rows.pending_rows import PendingRows
-from localcdap.store.rows.table import TableInfo, TableRef
 from localcdap.store.store import Transaction
-from localcdap.store.structured.operations import Result
+from localcdap.store.transactions.dataset_table import DatasetTable, TableInfo
+from localcdap.store.transactions.pending_rows import PendingRows
+from localcdap.store.transactions.stored_rows import Work
+from localcdap.store.transactions.table import TableRef
 from localcdap.text import format_available
 
 
@@ -31,14 +31,14 @@ class OpenedDataset(msgspec.Struct, frozen=True):
     tables: list[TableInfo]
     """Its tables, also those of embedded datasets."""
 
-    def get_table(self, name: str) -> TableInfo:
+    def get_table(self, name: str) -> DatasetTable:
         """Return a table of the dataset.
 
         :raises NotFoundError: when there is none of that name.
         """
         for each in self.tables:
             if each.ref.table == name:
-                return each
+                return each.table
         known = [each.ref.table for each in self.tables]
         raise NotFoundError(
             f"Dataset '{self.specification.name}' in namespace '{self.namespace}' has no table '{name}'; "
@@ -98,7 +98,7 @@ class DatasetSession:
     """
 
     def __init__(
-        self, work: RowWork, accesses: DatasetAccesses, catalog: KnownDatasets | None = None
+        self, work: Work, accesses: DatasetAccesses, catalog: KnownDatasets | None = None
     ) -> None:
         self._work = work
         self._accesses: Final = accesses
@@ -140,19 +140,17 @@ class DatasetSession:
             )
         return found
 
-    def perform(self, tx: Transaction, ref: TableRef, operation: RowOperation) -> Result:
-        """Execute an operation.
+    def open_rows(self, tx: Transaction, ref: TableRef, access: AccessKind) -> PendingRows:
+        """Return the rows of a table for an operation.
 
-        :raises BadRequestError: when its arguments do not fit the table.
         :raises UnauthorizedError: when the principal lacks a permission on the dataset.
         """
-        self._accesses.check(ref.namespace, ref.dataset, operation.access.permissions)
-        table = self._find(tx, ref.namespace, ref.dataset).get_table(ref.table)
-        operation.check(table)
-        pending = self._pending.get(ref)
-        if pending is None:
-            pending = self._pending[ref] = PendingRows(table)
-        return operation.perform(table, pending, self._work)
+        self._accesses.check(ref.namespace, ref.dataset, access.permissions)
+        rows = self._pending.get(ref)
+        if rows is None:
+            table = self._find(tx, ref.namespace, ref.dataset).get_table(ref.table)
+            rows = self._pending[ref] = PendingRows(table, self._work, self._work)
+        return rows
 
     def note_access(
         self, namespace: str, dataset: str, access: AccessKind, recorded: AccessKind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Protocol
 
 from localcdap.api.app.namespaces import is_namespaced
@@ -20,21 +20,20 @@ from localcdap.api.errors import (
     TransactionError,
     TransactionTimeoutError,
 )
-from localcdap.store.rows.commit_actions import CommitActions
-from localcdap.store.rows.operations import RowOperation
-from localcdap.store.rows.session import (
+from localcdap.store.store import Store, Transaction
+from localcdap.store.transactions.commit_actions import CommitActions
+from localcdap.store.transactions.commits import Commits
+from localcdap.store.transactions.dataset_session import (
     DatasetAccesses,
     DatasetSession,
     KnownDatasets,
     OpenedDataset,
     UnopenedDatasets,
 )
-from localcdap.store.rows.table import TableInfo
-from localcdap.store.store import Store, Transaction
-from localcdap.store.structured.admin import TableRegistry, find_specification
-from localcdap.store.structured.commits import Commits
-from localcdap.store.structured.operations import Operation, Result
-from localcdap.store.structured.sql import TableSql
+from localcdap.store.transactions.operations import Operation, Result, TableRows
+from localcdap.store.transactions.stored_rows import StoredRows
+from localcdap.store.transactions.structured_table import StructuredTableInfo, find_specification
+from localcdap.store.transactions.table import Table
 
 NamespaceCheck = Callable[[str, int], None]
 """Raises an error unless there is a namespace of this name and generation."""
@@ -59,8 +58,11 @@ class TransactionSession(Protocol):
         """
         ...
 
-    def perform(self, table: TableSql, operation: Operation) -> Result:
-        """Execute an operation. Rows in the result are complete."""
+    def perform(self, table: Table, operation: Operation) -> Result:
+        """Execute an operation on a structured table or a table of a dataset.
+
+        Rows in the result are complete.
+        """
         ...
 
     def open_dataset(self, namespace: str, name: str) -> OpenedDataset:
@@ -68,10 +70,6 @@ class TransactionSession(Protocol):
 
         :raises NotFoundError: when there is no such dataset.
         """
-        ...
-
-    def perform_on_rows(self, table: TableInfo, operation: RowOperation) -> Result:
-        """Execute an operation on a table of a dataset. Rows in the result are complete."""
         ...
 
     def note_access(
@@ -90,6 +88,7 @@ class TransactionSession(Protocol):
 class LocalTransactionSession:
     """A transaction in the process that has the database open. Threads may share it; they take turns.
 
+    :param specifications: the structured tables; the mapping must not change later.
     :param timeout_s: seconds after which the transaction is rolled back; None for no limit.
     :param check_namespace: raises an error unless the namespace exists in this generation; called at commit
         for each that the transaction has added rows to (:func:`localcdap.api.app.namespaced_table`).
@@ -100,7 +99,7 @@ class LocalTransactionSession:
     def __init__(
         self,
         store: Store,
-        registry: TableRegistry,
+        specifications: Mapping[str, StructuredTableSpecification],
         commits: Commits,
         kind: TransactionKind,
         timeout_s: float | None,
@@ -109,8 +108,7 @@ class LocalTransactionSession:
         datasets: KnownDatasets | None = None,
     ) -> None:
         self.commit_actions: Final = CommitActions()
-        # The transaction must not see tables that are created or changed later.
-        self._known = registry.get_all()
+        self._specifications = specifications
         self._commits = commits
         self._kind = kind
         self._timeout_s = timeout_s
@@ -142,38 +140,36 @@ class LocalTransactionSession:
             raise
 
     def get_specification(self, table: str) -> StructuredTableSpecification:
-        return find_specification(self._known, table)
+        return find_specification(self._specifications, table)
 
-    def perform(self, table: TableSql, operation: Operation) -> Result:
-        """Execute an operation.
+    def perform(self, table: Table, operation: Operation) -> Result:
+        """Execute an operation on a structured table or a table of a dataset.
 
+        :raises BadRequestError: when its arguments do not fit the table.
         :raises TransactionError: when the transaction is over, or is read-only and the operation writes.
+        :raises UnauthorizedError: when the principal lacks a permission on the dataset.
         """
         action = operation.prepare(table)
         if operation.writes:
-            self._require_writable(table.spec.table)
+            self._require_writable(table.ref.table)
         with self._turn:
             self._require_open()
             self._is_adding = operation.adds
+            rows = self._open_rows(table, operation)
+            if rows.table is not table:  # the dataset was changed since the caller opened it
+                action = operation.prepare(rows.table)
+            return action(rows)
+
+    def _open_rows(self, table: Table, operation: Operation) -> TableRows:
+        if isinstance(table, StructuredTableInfo):
             self._has_written |= operation.writes
-            return action(self)
+            return StoredRows(table, self, self)
+        return self._datasets.open_rows(self._transaction, table.ref, operation.access)
 
     def open_dataset(self, namespace: str, name: str) -> OpenedDataset:
         with self._turn:
             self._require_open()
             return self._datasets.open(self._transaction, namespace, name)
-
-    def perform_on_rows(self, table: TableInfo, operation: RowOperation) -> Result:
-        """Execute an operation on a table of a dataset.
-
-        :raises TransactionError: when the transaction is over, or is read-only and the operation writes.
-        """
-        if operation.writes:
-            self._require_writable(table.ref.table)
-        with self._turn:
-            self._require_open()
-            self._is_adding = False
-            return self._datasets.perform(self._transaction, table.ref, operation)
 
     def note_access(
         self, namespace: str, dataset: str, access: AccessKind, recorded: AccessKind
@@ -309,8 +305,10 @@ class LocalTransactionSession:
 
     def add_keys(self, table: str, keys: Collection[tuple[Any, ...]], *, writes: bool) -> None:
         self._footprint.add_keys(table, keys, writes=writes)
-        if self._is_adding and writes and is_namespaced(self._known[table]):
-            self._namespaces.update(key[:2] for key in keys)
+        if self._is_adding and writes:
+            spec = self._specifications.get(table)
+            if spec is not None and is_namespaced(spec):
+                self._namespaces.update(key[:2] for key in keys)
 
     def add_table(self, table: str, *, writes: bool) -> None:
         self._footprint.add_table(table, writes=writes)

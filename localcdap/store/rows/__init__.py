@@ -1,1 +1,0 @@
-"""The rows of datasets in transactions: operations, and changes that are not committed yet."""
