@@ -66,6 +66,8 @@ class FileFormat(msgspec.Struct, frozen=True):
     encoding: str = "utf-8"
     """The name of a codec of Python."""
     skip_lines: int = 0
+    is_quoted: bool = True
+    """Whether quotes may enclose values."""
     is_multiline: bool = False
     """Whether a quoted value is known to contain a line end."""
 
@@ -101,7 +103,12 @@ def build_format(given: FileInput, facts: FileFacts) -> FileFormat:
             f"Formats with lines or rows are: {', '.join(WITH_LINES)}.",
         )
     return FileFormat(
-        format, facts.delimiter or ",", header, facts.encoding, skipped, facts.is_multiline
+        format,
+        facts.delimiter or ",",
+        header,
+        facts.encoding,
+        skipped,
+        is_multiline=facts.is_multiline,
     )
 
 
