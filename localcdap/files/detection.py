@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import itertools
@@ -26,11 +27,11 @@ DELIMITED: Final = "delimited"
 JSON_LINES: Final = "JSON lines"
 JSON_DOCUMENT: Final = "JSON document"
 TEXT: Final = "text"
-BINARY: Final = "binary"
+BINARY: Final = "blob"
 PARQUET: Final = "parquet"
 ORC: Final = "orc"
 AVRO: Final = "avro"
-WORKBOOK: Final = "workbook"
+WORKBOOK: Final = "excel"
 _SUFFIXES: Final = {
     **dict.fromkeys([".csv", ".tsv", ".tab"], DELIMITED),
     **dict.fromkeys([".json", ".jsonl", ".ndjson"], JSON_LINES),
@@ -238,10 +239,14 @@ def _detect_table(text: str, head: FileHead, known: KnownFacts) -> FileFacts | N
         if not is_announced:
             return None
         delimiter = ","
-    count = known.title_lines
-    if count is None:
-        count = _count_title_lines(text, delimiter, may_have_names=known.header is not False)
-    records = _split_records(_drop_lines(text, count), delimiter, is_whole=head.is_whole)
+    count = known.title_lines or 0
+    numbered = _read_records(text, delimiter, is_whole=head.is_whole, skipped=count)
+    rows = [record for _, record in numbered]
+    if known.title_lines is None:
+        may_have_names = known.header is not False
+        first = count_title_rows(rows, may_have_names=may_have_names, is_padded=False)
+        count, rows = (numbered[first][0], rows[first:]) if first else (0, rows)
+    records = [record for record in rows if record]
     if not is_announced and not _is_table(records, delimiter, is_prose=head.suffix == ".txt"):
         return None
     header = known.header if known.header is not None else has_header(records)
@@ -280,8 +285,8 @@ def _find_delimiter(text: str, suffix: str, *, is_whole: bool) -> str:
     best: tuple[float, int] = (0, 0)
     delimiter = ""
     for candidate in _DELIMITERS:
-        records = _split_records(text, candidate, is_whole=is_whole)
-        widths = Counter(map(len, records))
+        records = _read_records(text, candidate, is_whole=is_whole)
+        widths = Counter(len(record) for _, record in records if record)
         if not widths:
             continue
         width, count = widths.most_common(1)[0]
@@ -358,20 +363,27 @@ def _are_years(first: Sequence[str], valued: Sequence[int], columns: Sequence[li
     return not any(columns[index] and all(map(YEAR.fullmatch, columns[index])) for index in valued)
 
 
-def _count_title_lines(text: str, delimiter: str, *, may_have_names: bool) -> int:
-    """Return how many lines stand above the table."""
-    rows, starts = [], []
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    line = 0
-    try:
-        for row in itertools.islice(reader, _RECORDS):
-            rows.append(row)
-            starts.append(line)
-            line = reader.line_num
-    except csv.Error:  # the rows before it are enough
-        pass
-    count = count_title_rows(rows, may_have_names=may_have_names, is_padded=False)
-    return starts[count] if count else 0
+def _read_records(
+    text: str, delimiter: str, *, is_whole: bool, skipped: int = 0
+) -> list[tuple[int, list[str]]]:
+    """Return the first records, also empty ones, each with the number of the lines before it.
+
+    The record that the end of the text may cut is not among them, unless it is the only one.
+
+    :param skipped: how many lines are left out before.
+    """
+    lines = io.StringIO(text, newline="")
+    for _ in range(skipped):
+        lines.readline()
+    reader = csv.reader(lines, delimiter=delimiter)
+    records: list[tuple[int, list[str]]] = []
+    before = 0
+    with contextlib.suppress(csv.Error):  # the records before it are enough
+        for record in itertools.islice(reader, _RECORDS + 1):
+            records.append((before, record))
+            before = reader.line_num
+    is_cut = not is_whole and len(records) > 1
+    return records[:-1] if is_cut or len(records) > _RECORDS else records
 
 
 def _has_line_end_in_value(text: str, delimiter: str) -> bool:
@@ -385,24 +397,3 @@ def _has_line_end_in_value(text: str, delimiter: str) -> bool:
         )
     except csv.Error:
         return False
-
-
-def _drop_lines(text: str, count: int) -> str:
-    lines = io.StringIO(text, newline="")
-    for _ in range(count):
-        lines.readline()
-    return lines.read()
-
-
-def _split_records(text: str, delimiter: str, *, is_whole: bool) -> list[list[str]]:
-    """Return the first records, without empty ones and one that the end of the text may cut."""
-    records: list[list[str]] = []
-    try:
-        for record in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
-            if record:
-                records.append(record)
-            if len(records) > _RECORDS:
-                return records[:_RECORDS]
-    except csv.Error:
-        return records
-    return records[:-1] if not is_whole and len(records) > 1 else records

@@ -16,11 +16,11 @@ from localcdap.text import plural
 CSV: Final = "csv"
 TSV: Final = "tsv"
 JSON: Final = "json"
-EXCEL: Final = "excel"
-TEXT: Final = "text"
+EXCEL: Final = detection.WORKBOOK
+TEXT: Final = detection.TEXT
 DOCUMENT: Final = "document"
 """A text that is one record."""
-BLOB: Final = "blob"
+BLOB: Final = detection.BINARY
 """Bytes that are one record."""
 INPUT_FORMATS: Final = (CSV, TSV, JSON, "parquet", "orc", "avro", EXCEL, TEXT, DOCUMENT, BLOB)
 DELIMITED: Final = (CSV, TSV)
@@ -28,21 +28,13 @@ WITH_LINES: Final = (*DELIMITED, TEXT, EXCEL)
 """The formats whose first lines, or rows, can be left out."""
 BODY: Final = "body"
 """The column of lines and of whole files."""
-_NAMES: Final = {
-    detection.JSON_LINES: JSON,
-    detection.JSON_DOCUMENT: JSON,
-    detection.WORKBOOK: EXCEL,
-    detection.BINARY: BLOB,
-}
+_NAMES: Final = {detection.JSON_LINES: JSON, detection.JSON_DOCUMENT: JSON}
 """Formats by those of detection, where their names differ."""
 _DETECTED: Final = {
     CSV: detection.DELIMITED,
     TSV: detection.DELIMITED,
     JSON: detection.JSON_LINES,
-    EXCEL: detection.WORKBOOK,
-    TEXT: detection.TEXT,
     DOCUMENT: detection.TEXT,
-    BLOB: detection.BINARY,
 }
 """Formats of detection by what is asked for, where their names differ."""
 
@@ -74,6 +66,8 @@ class FileFormat(msgspec.Struct, frozen=True):
     encoding: str = "utf-8"
     """The name of a codec of Python."""
     skip_lines: int = 0
+    is_quoted: bool = True
+    """Whether quotes may enclose values."""
     is_multiline: bool = False
     """Whether a quoted value is known to contain a line end."""
 
@@ -109,7 +103,12 @@ def build_format(given: FileInput, facts: FileFacts) -> FileFormat:
             f"Formats with lines or rows are: {', '.join(WITH_LINES)}.",
         )
     return FileFormat(
-        format, facts.delimiter or ",", header, facts.encoding, skipped, facts.is_multiline
+        format,
+        facts.delimiter or ",",
+        header,
+        facts.encoding,
+        skipped,
+        is_multiline=facts.is_multiline,
     )
 
 

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.files.delimiters import get_format_of_delimiter
 from localcdap.files.encodings import get_java_name
-from localcdap.files.formats import BLOB, DELIMITED, DOCUMENT, EXCEL, JSON, FileFormat
+from localcdap.files.formats import BLOB, CSV, DELIMITED, DOCUMENT, EXCEL, JSON, FileFormat
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+FORMATS_OF_SOURCES: Final = {"delimited": CSV, "xls": EXCEL}
+"""Formats of files by those of CDAP's file sources, where their names differ."""
 _SOURCE_FORMATS: Final = {EXCEL: "xls", DOCUMENT: BLOB}
 """Formats of CDAP's file sources, where their names differ."""
 
@@ -31,7 +33,7 @@ def build_source_properties(format: FileFormat) -> dict[str, str]:
         properties["skipHeader"] = str(format.header).lower()
     if name in DELIMITED:
         properties["format"] = get_format_of_delimiter(delimiter)
-        properties["enableQuotedValues"] = "true"
+        properties["enableQuotedValues"] = str(format.is_quoted).lower()
     if properties["format"] == "delimited":
         properties["delimiter"] = delimiter
     if format.is_multiline:

@@ -1,13 +1,16 @@
 """Types that values propose which say none themselves: texts, and rows of CSV and JSON files.
 
 CDAP and recordings read texts differently, so that there are two answers: :func:`detect_column_type` is that
-of CDAP, and :func:`guess_column_type` that of recordings.
+of CDAP, and :func:`guess_column_type` that of recordings. Values of JSON have one, :func:`infer_value_type`.
 """
 
 from __future__ import annotations
 
+import datetime
+import decimal
+import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError
@@ -96,9 +99,9 @@ def guess_column_type(texts: Sequence[str]) -> Schema:
 def guess_schema_of_rows(rows: Iterable[Any], *, is_text: bool) -> Schema:
     """Return the record schema of rows, with every field nullable; without rows it has no fields.
 
-    Numbers with leading zeros stay text, since most of them are codes.
+    Texts that are all dates or timestamps have these types.
 
-    :param is_text: whether all values are texts.
+    :param is_text: whether all values are texts, which stand for values of any type.
     :raises BadRequestError: for a row that is not an object.
     """
     values: dict[str, list[Any]] = {}
@@ -109,24 +112,123 @@ def guess_schema_of_rows(rows: Iterable[Any], *, is_text: bool) -> Schema:
             values.setdefault(name, []).append(value)
     guess = guess_column_type if is_text else _guess_values
     return Schema.record(
-        "recording", [(n, guess(found).as_nullable) for n, found in values.items()]
+        "recording", [(name, guess(column).as_nullable) for name, column in values.items()]
     )
 
 
-def _guess_values(values: list[Any]) -> Schema:
-    given = [value for value in values if value is not None]
-    kinds = {type(value) for value in given}
-    if kinds == {bool}:
-        return Schema.BOOLEAN
-    if kinds == {int}:
-        return Schema.LONG
-    if kinds and kinds <= {int, float}:
-        return Schema.DOUBLE
-    if kinds == {list}:
-        return Schema.array(_guess_values([each for value in given for each in value]).as_nullable)
-    if kinds == {dict}:
-        return guess_schema_of_rows(given, is_text=False).renamed("nested")
-    if kinds == {str}:
-        dated = [schema for form, schema in _TEXT_FORMS[3:] if all(map(form.fullmatch, given))]
-        return dated[0] if dated else Schema.STRING
-    return Schema.STRING
+def _guess_values(values: Sequence[Any]) -> Schema:
+    types = (infer_value_type(value, "nested", infer_text=_guess_date) for value in values)
+    return replace_unknown(functools.reduce(merge_types, types, Schema.NULL), all_nullable=True)
+
+
+def _guess_date(text: str) -> Schema:
+    return next((schema for form, schema in _TEXT_FORMS[3:] if form.fullmatch(text)), Schema.STRING)
+
+
+# -- values with types ----------------------------------------------------------------------
+
+_SIMPLE: Final[dict[type, Schema]] = {
+    type(None): Schema.NULL,
+    bool: Schema.BOOLEAN,
+    int: Schema.LONG,  # of what JSON holds, however small the samples are
+    float: Schema.DOUBLE,
+    bytes: Schema.BYTES,
+}
+"""The types of values whose class determines them."""
+_MAX_DIGITS: Final = 38
+
+
+def infer_value_type(
+    value: Any,
+    name: str = "record",
+    *,
+    by_path: bool = False,
+    infer_text: Callable[[str], Schema] = lambda _: Schema.STRING,
+) -> Schema:
+    """Return the type of one value, such as one of JSON; that of null is the null type.
+
+    The type of an object without members is a map of texts.
+
+    :param name: of a record and the records in it.
+    :param by_path: whether the records in it are called ``<name>_<field>``, as Avro wants different names.
+    :param infer_text: returns the type of a text.
+    """
+    simple = next((schema for cls, schema in _SIMPLE.items() if isinstance(value, cls)), None)
+    if simple is not None:
+        return simple
+    infer = functools.partial(infer_value_type, by_path=by_path, infer_text=infer_text)
+    match value:
+        case str():
+            return infer_text(value)
+        case decimal.Decimal():
+            exponent = value.as_tuple().exponent
+            scale = max(0, -exponent) if isinstance(exponent, int) else 0
+            return Schema.decimal(_MAX_DIGITS, scale)
+        case list() | tuple():
+            types = (infer(item, name) for item in value)
+            return Schema.array(functools.reduce(merge_types, types, next(types, Schema.NULL)))
+        case dict():
+            fields = [
+                (str(k), infer(v, f"{name}_{k}" if by_path else name)) for k, v in value.items()
+            ]
+            nothing = Schema.map(Schema.STRING, Schema.STRING.as_nullable)
+            return Schema.record(name, fields) if fields else nothing
+        case datetime.datetime():
+            return Schema.DATETIME if value.tzinfo is None else Schema.TIMESTAMP
+        case datetime.date():
+            return Schema.DATE
+    return Schema.TIME if isinstance(value, datetime.time) else Schema.STRING
+
+
+def merge_types(one: Schema, other: Schema) -> Schema:
+    """Return a type for the values of both types; a string if no other type holds both.
+
+    It is nullable where one of them is, or is the null type; a field that one record lacks is nullable.
+    """
+    if one == other:
+        return one
+    if Type.NULL in (one.type, other.type):
+        return (other if one.type is Type.NULL else one).as_nullable
+    left, right = one.non_nullable, other.non_nullable
+    inner = Schema.STRING
+    if left == right:
+        inner = left
+    elif all(each.type.is_numeric and each.logical_type is None for each in (left, right)):
+        inner = Schema.DOUBLE
+    elif left.scale is not None and right.scale is not None:
+        inner = Schema.decimal(_MAX_DIGITS, max(left.scale, right.scale))
+    elif left.items is not None and right.items is not None:
+        inner = Schema.array(merge_types(left.items, right.items))
+    elif left.fields is not None and right.fields is not None:
+        inner = _merge_records(left, right)
+    elif {left.type, right.type} == {Type.MAP, Type.RECORD}:
+        inner = left if left.type is Type.RECORD else right  # the map is an object without members
+    return inner.as_nullable if one.is_nullable or other.is_nullable else inner
+
+
+def _merge_records(left: Schema, right: Schema) -> Schema:
+    fields = []
+    for name in dict.fromkeys([*left.field_names, *right.field_names]):
+        a, b = left.field(name), right.field(name)
+        both = merge_types(a.schema if a else Schema.NULL, b.schema if b else Schema.NULL)
+        fields.append((name, both))
+    return Schema.record(left.name or "record", fields)
+
+
+def replace_unknown(schema: Schema, *, all_nullable: bool = False) -> Schema:
+    """Return a schema with nullable strings in place of the null type, that of values which are all null.
+
+    :param all_nullable: whether every field and item becomes nullable.
+    """
+    inner = schema.non_nullable
+    if inner.type is Type.NULL:
+        return Schema.STRING.as_nullable
+    if inner.items is not None:
+        inner = Schema.array(replace_unknown(inner.items, all_nullable=all_nullable))
+    elif inner.fields is not None:
+        fields = [
+            (field.name, replace_unknown(field.schema, all_nullable=all_nullable))
+            for field in inner
+        ]
+        inner = Schema.record(inner.name or "record", fields)
+    return inner.as_nullable if all_nullable or schema.is_nullable else inner

@@ -25,20 +25,18 @@ from localcdap.files.column_names import make_safe_names
 from localcdap.files.delimited import UnreadableRow
 from localcdap.files.formats import FileInput, describe_format, detect_format
 from localcdap.files.rows import RowReader
-from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format
 
 
 def read(
     path: Path,
     content: bytes | str | None = None,
-    first: tuple[str, bool] | None = None,
     **how: Any,
 ) -> list[Any]:
     """The rows of a file; an unreadable one as its message."""
     if content is not None:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     given = FileInput(str(path), **how)
-    reader = RowReader(given, detect_recipe_format(given, first))
+    reader = RowReader(given, detect_format(given))
     items = list(reader)
     assert reader.share in (1.0, None)
     reader.close()
@@ -96,9 +94,6 @@ def test_years_may_be_names(tmp_path: Path, content: str, names: list[str]) -> N
 def test_a_text_file_may_hold_a_table(tmp_path: Path, content: str, first: dict[str, str]) -> None:
     assert read(tmp_path / "a.txt", content)[0] == first
     assert read(tmp_path / "b.txt", content.encode("utf-16"))[0] == first
-    assert read(tmp_path / "a.txt", first=("parse-as-csv", True))[0] == {
-        "body": content.partition("\n")[0]
-    }
 
 
 def test_a_first_line_with_numbers_has_no_names(tmp_path: Path) -> None:
@@ -302,31 +297,6 @@ def test_a_title_of_a_sheet_may_take_several_columns(tmp_path: Path) -> None:
     book.save(tmp_path / "a.xlsx")
     assert read(tmp_path / "a.xlsx") == [
         {"Region": "North", "col_2023": 1, "col_2024": 2, "BLANK": "x"}
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "directive", "expected"),
-    [
-        ("a.csv", "x,y\n1,2\n", "parse-as-csv", ["x,y", "1,2"]),
-        ("a.json", '{"a":1}\n{"a":2}', "parse-as-json", ['{"a":1}', '{"a":2}']),
-        ("a.json", '[\n{"a":1}\n]', "parse-as-json", ['[\n{"a":1}\n]']),
-        ("a.xml", "<a>\n<b/>\n</a>", "parse-as-xml", ["<a>\n<b/>\n</a>"]),
-        ("a.xml", "<a>1</a>\n<a>2</a>", "parse-as-xml", ["<a>1</a>", "<a>2</a>"]),
-        ("a.log", "one\r\ntwo", "parse-as-log", ["one", "two"]),
-        ("a.hl7", "MSH|1\rPID|2\r", "parse-as-hl7", ["MSH|1\rPID|2\r"]),
-        ("a.xls", "anything", "parse-as-excel", [b"anything"]),
-    ],
-)
-def test_a_recipe_that_parses_the_body_gets_it(
-    tmp_path: Path, name: str, content: str, directive: str, expected: list[Any]
-) -> None:
-    assert [row["body"] for row in read(tmp_path / name, content, (directive, True))] == expected
-
-
-def test_a_column_of_values_may_be_called_body(tmp_path: Path) -> None:
-    assert read(tmp_path / "a.csv", "id,body\n1,x\n", ("uppercase", True)) == [
-        {"id": "1", "body": "x"}
     ]
 
 

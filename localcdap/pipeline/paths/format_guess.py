@@ -14,7 +14,6 @@ from localcdap.files.encodings import get_java_name
 _FORMATS: Final = {
     detection.JSON_LINES: "json",
     detection.JSON_DOCUMENT: "text",
-    detection.BINARY: "blob",
     detection.WORKBOOK: "xls",
 }
 """Formats by those of detection, where their names differ."""

@@ -7,8 +7,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from localcdap.api.config import PluginProperty
+from localcdap.files.formats import FileFormat
+from localcdap.files.reader_options import FORMATS_OF_SOURCES, build_source_properties
 from localcdap.pipeline.paths.format_guess import FormatGuess
 
+_SET: Final = (
+    *("format", "delimiter", "fileEncoding", "enableQuotedValues", "enableMultilineSupport"),
+    *("skipHeader", "copyHeader"),
+)
 _WORDS: Final = re.compile(r"\{format:([^{}]*)\}")
 
 
@@ -23,23 +29,22 @@ def build_properties(
     format = declared.get("format")
     if format is None or not _allows(format, guess.format):
         return {}
-    is_delimited = bool(guess.delimiter)
-    values: dict[str, str | None] = {
-        "format": guess.format,
-        "delimiter": guess.delimiter if guess.format == "delimited" else None,
-        "fileEncoding": guess.encoding if guess.encoding != "UTF-8" else None,
-        "enableQuotedValues": _to_text(guess.is_quoted) if is_delimited else None,
-        "enableMultilineSupport": _to_text(guess.is_multiline) if is_delimited else None,
-    }
+    properties = build_source_properties(
+        FileFormat(
+            FORMATS_OF_SOURCES.get(guess.format, guess.format),
+            guess.delimiter or ",",
+            guess.has_header,
+            guess.encoding,
+            is_quoted=guess.is_quoted,
+            is_multiline=guess.is_multiline,
+        )
+    )
+    values: dict[str, str | None] = dict.fromkeys(_SET)
+    values |= {name: value for name, value in properties.items() if value != "false"}  # the default
     # A source that skips the header needs no copy of it.
-    header, other = ("skipHeader", "copyHeader")[:: 1 if "skipHeader" in declared else -1]
-    values |= {header: _to_text(guess.has_header) if is_delimited else None, other: None}
+    if "skipHeader" not in declared:
+        values["copyHeader"] = values["skipHeader"]
     return {name: value for name, value in values.items() if name in declared}
-
-
-def _to_text(value: bool) -> str | None:
-    """Return the text of a switch; None for the default, which is off."""
-    return "true" if value else None
 
 
 def _allows(declared: PluginProperty, format: str) -> bool:

@@ -24,8 +24,6 @@ DETECT: Final = "detect"
 """The value of the property ``types`` that has the types of text columns detected."""
 _LOOKED_AT: Final = 1000
 """Rows at the beginning of a file whose values say the types."""
-_INPUT_FORMATS: Final = {"delimited": "csv", "xls": "excel"}
-"""Names of formats in CDAP's file sources, for those that differ here."""
 
 
 def read_file(path: str, properties: Mapping[str, str]) -> RecordStream:
@@ -79,7 +77,7 @@ def build_source_properties(path: str, how: Mapping[str, str]) -> dict[str, str]
     delimiter = how.get("delimiter") or find_delimiter(format, None)
     properties = {"path": path} | reader_options.build_source_properties(
         FileFormat(
-            _INPUT_FORMATS.get(format, format),
+            reader_options.FORMATS_OF_SOURCES.get(format, format),
             delimiter,
             header=(_find(how, "header", "skipHeader") or "").lower() == "true",
             encoding=_find(how, "encoding", "fileEncoding") or "UTF-8",
@@ -109,7 +107,7 @@ def _read_input(path: str, properties: Mapping[str, str]) -> FileInput:
         raise BadRequestError(f"Property 'skipLines' must be a whole number, not '{skipped}'.")
     return FileInput(
         path,
-        _INPUT_FORMATS.get(format, format) if format else None,
+        reader_options.FORMATS_OF_SOURCES.get(format, format) if format else None,
         properties.get("delimiter") or None,
         header.lower() == "true" if header is not None else None,
         _find(properties, "encoding", "fileEncoding"),

@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
 from localcdap.api.errors import LocalcdapError
@@ -18,7 +18,7 @@ from localcdap.files.schemas import (
     read_orc_schema,
     read_parquet_schema,
 )
-from localcdap.files.types import detect_column_type
+from localcdap.files.types import detect_column_type, infer_value_type, merge_types, replace_unknown
 from localcdap.java.charsets import find_encoding
 from localcdap.plugin_lib.files.formats import detect_format_schema
 from localcdap.plugin_lib.files.inputs import FilesNotFoundError, find_input_files, is_remote
@@ -161,78 +161,14 @@ def _detect_json(config: FileSourceConfig, file: str) -> Schema:
         if not isinstance(record, dict):
             raise ValueError(f"line {seen + 1} is not a JSON object")
         for name, value in record.items():
-            schema = _detect_json_type(value, name)
+            schema = infer_value_type(value, name, by_path=True)
             # A field that an earlier object lacks is nullable.
             known = merged.get(name, Schema.NULL if seen else schema)
-            merged[name] = _merge(known, schema)
+            merged[name] = merge_types(known, schema)
         for name in merged.keys() - record.keys():
             merged[name] = merged[name].as_nullable
         seen += 1
-    fields = [(name, _replace_unknown(schema)) for name, schema in merged.items()]
+    fields = [(name, replace_unknown(schema)) for name, schema in merged.items()]
     if not fields:
         raise ValueError("it contains no object with fields")
     return Schema.record("json", fields)
-
-
-def _detect_json_type(value: Any, name: str) -> Schema:
-    match value:
-        case None:
-            return Schema.NULL
-        case bool():
-            return Schema.BOOLEAN
-        case int():
-            return Schema.LONG
-        case float():
-            return Schema.DOUBLE
-        case str():
-            return Schema.STRING
-        case dict():
-            return Schema.record(
-                name, [(k, _detect_json_type(v, f"{name}_{k}")) for k, v in value.items()]
-            )
-    items = Schema.NULL
-    for index, element in enumerate(value):
-        schema = _detect_json_type(element, name)
-        items = schema if index == 0 else _merge(items, schema)
-    return Schema.array(items)
-
-
-def _replace_unknown(schema: Schema) -> Schema:
-    """Replace the null type, of fields that were only null, by nullable string."""
-    inner = schema.non_nullable
-    if inner.type is Type.NULL:
-        return Schema.STRING.as_nullable
-    if inner.items is not None:
-        inner = Schema.array(_replace_unknown(inner.items))
-    elif inner.fields is not None:
-        fields = [(f.name, _replace_unknown(f.schema)) for f in inner]
-        inner = Schema.record(inner.name or "record", fields)
-    return inner.as_nullable if schema.is_nullable else inner
-
-
-def _merge(one: Schema, other: Schema) -> Schema:
-    """Return a schema for the values of both schemas; a string if no other type holds both."""
-    if one == other:
-        return one
-    if Type.NULL in (one.type, other.type):
-        return (other if one.type is Type.NULL else one).as_nullable
-    left, right = one.non_nullable, other.non_nullable
-    inner = Schema.STRING
-    if left == right:
-        inner = left
-    elif left.type.is_numeric and right.type.is_numeric:
-        inner = Schema.DOUBLE
-    elif left.items is not None and right.items is not None:
-        inner = Schema.array(_merge(left.items, right.items))
-    elif left.fields is not None and right.fields is not None:
-        inner = _merge_records(left, right)
-    return inner.as_nullable if one.is_nullable or other.is_nullable else inner
-
-
-def _merge_records(left: Schema, right: Schema) -> Schema:
-    fields = []
-    for name in dict.fromkeys([*left.field_names, *right.field_names]):
-        a, b = left.field(name), right.field(name)
-        both = _merge(a.schema if a else Schema.NULL, b.schema if b else Schema.NULL)
-        fields.append((name, both))
-    return Schema.record(left.name or "record", fields)

@@ -6,8 +6,6 @@ Types that the directives know are used; the others are inferred from the values
 
 from __future__ import annotations
 
-import datetime
-import decimal
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
@@ -16,11 +14,10 @@ import msgspec
 
 from localcdap.api.directive import Directive
 from localcdap.api.directive.rows import Columns, Row
-from localcdap.api.schema import Schema, Type
+from localcdap.api.schema import Schema
 from localcdap.api.tables import Lookup
+from localcdap.files.types import infer_value_type, merge_types, replace_unknown
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
-
-_MAX_DIGITS: Final = 38
 
 
 class RecipeSampleResult(msgspec.Struct):
@@ -117,125 +114,22 @@ class SchemaInference:
         return Schema.record("etlSchemaBody", fields) if fields else None
 
     def _find_type(self, key: str) -> Schema:
-        return _replace_null(self._types.get(key, Schema.NULL).as_nullable)
+        return replace_unknown(self._types.get(key, Schema.NULL), all_nullable=True)
 
 
 def infer_column_type(values: Sequence[Any]) -> Schema:
     """Infer the nullable type of the values of a column; text if they have nothing in common, or are null."""
-    return _replace_null(_merge_values(Schema.NULL, values).as_nullable)
-
-
-_SIMPLE: Final[dict[type, Schema]] = {
-    type(None): Schema.NULL,
-    bool: Schema.BOOLEAN,
-    int: Schema.LONG,  # of what JSON holds, however small the samples are
-    float: Schema.DOUBLE,
-    str: Schema.STRING,
-    bytes: Schema.BYTES,
-}
-"""The types of values whose class determines them."""
+    return replace_unknown(_merge_values(Schema.NULL, values), all_nullable=True)
 
 
 def _merge_values(found: Schema, values: Sequence[Any]) -> Schema:
     """Return the type of values that follow others of a type."""
-    classes = set(map(type, values))
-    if classes <= _SIMPLE.keys():
-        for cls in classes:
-            found = _merge(found, _SIMPLE[cls])
-        return found
+    if len(set(map(type, values)) - _SIMPLE) == 0:
+        values = list({type(value): value for value in values}.values())
     for value in values:
-        found = _merge(found, _infer_value_type(value))
+        found = merge_types(found, infer_value_type(value))
     return found
 
 
-def _infer_type(values: Iterable[Any]) -> Schema:
-    """Infer the nullable schema of all values; text if they have nothing in common.
-
-    The null type is the type of values that are all null.
-    """
-    found = Schema.NULL
-    for value in values:
-        found = _merge(found, _infer_value_type(value))
-    return found.as_nullable
-
-
-def _replace_null(schema: Schema) -> Schema:
-    """Return a schema with text in place of the null type."""
-    one = schema.non_nullable
-    if one.type is Type.NULL:
-        return Schema.STRING.as_nullable
-    if one.items is not None:
-        return Schema.array(_replace_null(one.items)).as_nullable
-    if one.fields is not None:
-        fields = [(field.name, _replace_null(field.schema)) for field in one]
-        return Schema.record("record", fields).as_nullable
-    return schema
-
-
-def _infer_value_type(value: Any) -> Schema:
-    simple = next((schema for cls, schema in _SIMPLE.items() if isinstance(value, cls)), None)
-    if simple is not None:
-        return simple
-    match value:
-        case decimal.Decimal():
-            exponent = value.as_tuple().exponent
-            return Schema.decimal(
-                _MAX_DIGITS, max(0, -exponent) if isinstance(exponent, int) else 0
-            )
-        case bytes():
-            return Schema.BYTES
-        case list() | tuple():
-            return Schema.array(_infer_type(value))
-        case dict():
-            return _infer_record(value)
-    return _infer_time_type(value)
-
-
-def _infer_time_type(value: Any) -> Schema:
-    if isinstance(value, datetime.datetime):
-        return Schema.DATETIME if value.tzinfo is None else Schema.TIMESTAMP
-    if isinstance(value, datetime.date):
-        return Schema.DATE
-    return Schema.TIME if isinstance(value, datetime.time) else Schema.STRING
-
-
-def _infer_record(value: dict[Any, Any]) -> Schema:
-    if not value:
-        return Schema.map(Schema.STRING, Schema.STRING.as_nullable)
-    return Schema.record(
-        "record", [(str(name), _infer_type([each])) for name, each in value.items()]
-    )
-
-
-_WIDTHS: Final = (Schema.LONG, Schema.DOUBLE)
-
-
-def _merge(one: Schema, other: Schema) -> Schema:
-    if one == other or other.type is Type.NULL:
-        return one
-    if one.type is Type.NULL:
-        return other
-    if one in _WIDTHS and other in _WIDTHS:
-        return max(one, other, key=_WIDTHS.index)
-    if one.items is not None and other.items is not None:
-        items = _merge(one.items.non_nullable, other.items.non_nullable)
-        return Schema.array(items.as_nullable)
-    if one.scale is not None and other.scale is not None:
-        return Schema.decimal(_MAX_DIGITS, max(one.scale, other.scale))
-    if one.fields is not None and other.fields is not None:
-        return _merge_records(one, other)
-    if {one.type, other.type} == {Type.MAP, Type.RECORD}:
-        return one if one.type is Type.RECORD else other  # the map is an object without members
-    return Schema.STRING
-
-
-def _merge_records(one: Schema, other: Schema) -> Schema:
-    fields = {field.name: field.schema for field in one}
-    for field in other:
-        known = fields.get(field.name)
-        if known is None:
-            fields[field.name] = field.schema
-        else:
-            both = _merge(known.non_nullable, field.schema.non_nullable)
-            fields[field.name] = both.as_nullable
-    return Schema.record("record", fields.items())
+_SIMPLE: Final = frozenset((type(None), bool, int, float, str, bytes))
+"""Classes whose values all have the same type."""
