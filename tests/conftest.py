@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,13 @@ gc.set_threshold(50_000, 20, 100)
 # then compile all that it imports, which is more than half of the time that a command takes.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# `nohup` ignores SIGHUP and a shell's `&` SIGINT, and a process inherits what is ignored: without handlers here,
+# no program that a test starts would end with its terminal, or when it is interrupted.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The Spark server runs for minutes and most queries once: HotSpot's second compiler would take
 # a third of its processor time and not earn it. The first compiler alone gets a cache of 48 MB, which fills.
