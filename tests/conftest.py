@@ -27,8 +27,8 @@ gc.set_threshold(50_000, 20, 100)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# `nohup` ignores SIGHUP and a shell's `&` SIGINT, and a process inherits what is ignored: without handlers here,
-# no program that a test starts would end with its terminal, or when it is interrupted.
+# `nohup` ignores SIGHUP and a shell's `&` SIGINT, and a process inherits what is ignored: without handlers
+# here, no program that a test starts would end with its terminal, or when it is interrupted.
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
