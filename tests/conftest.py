@@ -6,6 +6,8 @@ import gc
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,6 +62,19 @@ settings.load_profile("same")
 os.environ["LOCALCDAP_HOST_IDLE_SECONDS"] = "5"
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def pytest_unconfigure() -> None:
+    """Let the process end in order: DuckDB's module lists on the terminal what of it is still in use then.
+
+    The threads of the last tests end within a second or so. What was frozen above would never be collected,
+    nor anything in a cycle with it, such as the fixtures of a session.
+    """
+    deadline = time.monotonic() + 60
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and "_DummyThread" not in type(thread).__name__:
+            thread.join(max(0.0, deadline - time.monotonic()))
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
