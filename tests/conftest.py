@@ -64,8 +64,8 @@ os.environ["LOCALCDAP_HOST_IDLE_SECONDS"] = "5"
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
-def pytest_unconfigure() -> None:
-    """Let the process end in order: DuckDB's module lists on the terminal what of it is still in use then.
+def pytest_sessionfinish() -> None:
+    """Have the process end in order: DuckDB's module lists on the terminal what of it is still in use then.
 
     The threads of the last tests end within a second or so. What was frozen above would never be collected,
     nor anything in a cycle with it, such as the fixtures of a session.
