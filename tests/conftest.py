@@ -69,8 +69,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def pytest_collection(session: pytest.Session) -> None:
     """Let each worker of a whole run import another part of the tests first.
 
-    Each needs all modules in the end. In a new clone it takes 17 s of the processor to compile them, and workers
-    that go through them in the same order at the same time would all do that.
+    Each needs all modules in the end. In a new clone it takes 17 s of the processor to compile them, and
+    workers that go through them in the same order at the same time would all do that.
     """
     count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     is_whole = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
