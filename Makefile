@@ -5,7 +5,7 @@ BIN ?= .venv/bin
 AIRFLOW_VERSION := 22.8.0
 AIRFLOW ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/localcdap/airflow-google-$(AIRFLOW_VERSION)
 
-.PHONY: check format-check lint types imports test airflow format docs lock
+.PHONY: check format-check lint types imports test slow systems soak airflow format docs lock
 
 check: format-check lint types imports test
 
@@ -24,9 +24,13 @@ imports:
 test:
 	$(BIN)/pytest -n 3
 
+# What `make test` leaves out. The summary at the end lists the skipped tests by reason.
+slow systems soak:
+	$(BIN)/pytest -n 2 -m $@
+
 # Airflow's own operators against a server: see tests/server/rest/test_airflow.py
 airflow: $(AIRFLOW)/installed
-	LOCALCDAP_AIRFLOW_PYTHON=$(AIRFLOW)/bin/python $(BIN)/pytest tests/server/rest/test_airflow.py
+	LOCALCDAP_AIRFLOW_PYTHON=$(AIRFLOW)/bin/python $(BIN)/pytest -m systems tests/server/rest/test_airflow.py
 
 $(AIRFLOW)/installed:
 	python3 -m venv $(AIRFLOW)

@@ -8,8 +8,10 @@ stores the values encrypted.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import threading
 from pathlib import Path
+from types import ModuleType
 from typing import Final, Protocol
 
 import msgspec
@@ -114,8 +116,7 @@ class KeyringVault:
 
     def _call(self, function: str, *arguments: str) -> str | None:
         try:
-            import keyring
-
+            keyring = _import_keyring()
             result: str | None = getattr(keyring, function)(self._service, *arguments)
             return result
         except Exception as error:  # any exception of a backend; its message could quote a value
@@ -128,7 +129,7 @@ class KeyringVault:
 def has_keyring() -> bool:
     """Return whether the library ``keyring`` is installed and has a backend that stores values."""
     try:
-        import keyring
+        keyring = _import_keyring()
         from keyring.backends import chainer, fail, null
     except ImportError:
         return False
@@ -136,3 +137,22 @@ def has_keyring() -> bool:
     if isinstance(backend, chainer.ChainerBackend):
         return bool(backend.backends)
     return not isinstance(backend, fail.Keyring | null.Keyring)
+
+
+def _import_keyring() -> ModuleType:
+    """Import the library ``keyring`` and its backends, on the stack of another thread.
+
+    Outside of Windows, its backend for Windows keeps the traceback of an import that fails, and with that the
+    frames of all callers with their variables: the value of a secret, and the whole host.
+
+    :raises ImportError: when it is not installed.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    def load() -> ModuleType:
+        keyring = importlib.import_module("keyring")
+        keyring.get_keyring()  # which imports the backends
+        return keyring
+
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(load).result()

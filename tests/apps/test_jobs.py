@@ -214,7 +214,7 @@ def test_a_namespace_ends_its_jobs(client, lines, tmp_path):
         client.instance.cdap.namespaces.delete(client.namespace)
     client.instance.cdap.namespaces.delete(client.namespace, force=True)
 
-    process.wait(30)
+    process.wait(60)
     ids = {each.job.detail.id for each in client.instance.cdap.jobs._records.list_active()}
     assert not ids & {running, waiting}
     wait_until(lambda: not list(client.instance.home.jobs.iterdir()))

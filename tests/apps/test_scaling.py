@@ -99,7 +99,7 @@ def test_a_killed_process_loses_only_its_own_call(instance: Instance, tmp_path: 
     assert _count(instance) == (2, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_numbers_change_under_load(instance: Instance) -> None:
     stopped, failed = threading.Event(), []
     answers: list[int] = []

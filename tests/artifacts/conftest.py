@@ -62,7 +62,7 @@ class Instance:
 
 @pytest.fixture(scope="session")
 def workers() -> Iterator[PluginWorkers]:
-    workers = PluginWorkers(time_limit_s=20, memory_mb=1024)
+    workers = PluginWorkers(time_limit_s=100, memory_mb=1024)
     yield workers
     workers.close()
 

@@ -78,7 +78,7 @@ def change(store: Store, root: Path) -> None:
         tx.execute("INSERT INTO dataset_folder_changes VALUES ('mark')")
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_kill_at_each_step_leaves_all_changes_or_none(killer: Killer, tmp_path: Path):
     outcomes = []
     with open_new_store(tmp_path / "x.duckdb") as store:

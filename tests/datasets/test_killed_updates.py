@@ -19,7 +19,7 @@ LONGEST_S = 0.6
 """Several updates: one takes some 50 ms."""
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.soak)])
 def test_an_update_is_whole(fresh_home, tmp_path: Path, rounds: int) -> None:
     folder = Path(fresh_home(tmp_path))
     (folder / "plugins").mkdir(exist_ok=True)

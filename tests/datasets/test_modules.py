@@ -89,7 +89,7 @@ class Modules:
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[PluginWorker]:
-    worker = PluginWorker(time_limit_s=20, memory_mb=1024)
+    worker = PluginWorker(time_limit_s=100, memory_mb=1024)
     yield worker
     worker.close()
 

@@ -143,7 +143,7 @@ def test_a_client_hears_what_others_do(program: Program):
         )
         waiting.start()
         assert program("namespaces", "delete", "team").code == 0
-        waiting.join(30)
+        waiting.join(60)
         assert received == ["entityDeleted"]
         assert [n.name for n in host.namespaces.list_namespaces()] == ["default"]
 

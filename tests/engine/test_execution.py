@@ -14,7 +14,7 @@ CRASH = "Python worker exited unexpectedly (crashed)"
 
 def fail(text: str, after: threading.Event | None = None) -> None:
     if after is not None:
-        after.wait(10)
+        after.wait(60)
     raise RuntimeError(text)
 
 

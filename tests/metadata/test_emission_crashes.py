@@ -187,7 +187,7 @@ def read_number(host: Host, entity: MetadataEntity) -> str:
         return host.metadata.read(tx, entity).get(MetadataScope.USER).properties["n"]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_host_is_killed_at_every_step(tmp_path: Path) -> None:
     Host(tmp_path).close()
     for place, step in enumerate(STEPS.values()):
@@ -196,7 +196,7 @@ def test_the_host_is_killed_at_every_step(tmp_path: Path) -> None:
     check(tmp_path, 30 * len(STEPS))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 def test_the_host_is_killed_again_and_again(tmp_path: Path, step: str) -> None:
     """With more than a batch waiting, at the beginning, in the middle and at the end of one."""
@@ -229,7 +229,7 @@ def keep_first(spool: Path, count: int) -> None:
             return
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_ten_thousand_emissions_of_one_run_are_stored_in_their_order(tmp_path: Path) -> None:
     Host(tmp_path).close()
     emit(tmp_path, 0, 10_000)

@@ -52,8 +52,9 @@ def cdap(home: Home) -> Iterator[Cdap]:
 @pytest.fixture(autouse=True)
 def clean(cdap: Cdap) -> Iterator[None]:
     yield
-    for entity in find(cdap, "*", scope=USER):
-        cdap.metadata.remove_all(entity)
+    for found in cdap.metadata.search(SearchRequest("*", limit=ALL, scope=USER)).results:
+        if not found.metadata.user.is_empty():
+            cdap.metadata.remove_all(found.entity)
 
 
 def find(cdap: Cdap, query: str, **request: object) -> list[MetadataEntity]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -176,3 +178,27 @@ def test_a_keyring_that_keeps_nothing_is_none():
             assert not has_keyring()
     finally:
         keyring.set_keyring(before)
+
+
+def test_the_library_of_the_keyring_keeps_no_caller_with_its_variables():
+    """In a new process, since the library keeps what was there when it was imported."""
+    pytest.importorskip("keyring")
+    program = """
+import gc, weakref
+from localcdap.namespaces.vaults import has_keyring
+
+class Secret:
+    pass
+
+def use_keyring():
+    secret = Secret()
+    has_keyring()
+    return weakref.ref(secret)
+
+secret = use_keyring()
+gc.collect()
+print(secret())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+
+    assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr

@@ -286,7 +286,7 @@ die()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("where", ["before", "marked", "files", "rows", "after"])
 def test_a_deletion_that_is_killed_is_taken_to_its_end(
     namespaces, store, things: Things, tmp_path: Path, where: str

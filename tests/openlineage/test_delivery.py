@@ -121,7 +121,7 @@ def test_without_destinations_nothing_is_kept(store: Store) -> None:
         assert store.read(f"SELECT count(*) FROM {table}") == [(0,)]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_killed_process_neither_loses_nor_repeats_an_event(tmp_path: Path) -> None:
     file, count = tmp_path / "events.jsonl", 60
     program = Path(__file__).with_name("killed_sender.py")

@@ -19,7 +19,7 @@ from tests.e2e.program import wait_until
 from tests.run_processes import run_process
 from tests.runs.cluster import TOKEN, cluster
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.systems, pytest.mark.timeout(400)]
 
 ROW = schema(id="int", name=["string", "null"])
 FOUND = schema(id="int", name=["string", "null"], name_name=["string", "null"])

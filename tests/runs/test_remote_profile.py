@@ -20,7 +20,7 @@ from tests.runs.cluster import cluster
 ROW = schema(id="int")
 
 
-@pytest.mark.slow
+@pytest.mark.systems
 def test_files_of_a_run_on_a_cluster_appear_there_at_its_end(tmp_path: Path):
     home = tmp_path / "home"
     home.mkdir()

@@ -208,7 +208,7 @@ async def test_there_are_not_too_many_studios(browser: Browser, client: aiohttp.
     assert len(browser.list_studios()) == MOST_TABS
 
 
-@pytest.mark.slow
+@pytest.mark.systems
 @pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium on this machine")
 async def test_the_page_works_in_a_browser(browser: Browser, tmp_path: Path):
     async with Chromium(tmp_path / "profile") as chromium:
@@ -229,7 +229,7 @@ async def test_the_page_works_in_a_browser(browser: Browser, tmp_path: Path):
         assert "has ended" in await chromium.evaluate("document.getElementById('text').textContent")
 
 
-@pytest.mark.slow
+@pytest.mark.systems
 @pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium on this machine")
 async def test_a_newcomer_opens_a_pipeline_and_asks_for_data_in_a_browser(
     browser: Browser, tmp_path: Path

@@ -18,6 +18,7 @@ from localcdap.api.schema import LogicalType, Schema
 from localcdap.api.tables import TableWrite
 from localcdap.store.store import Store
 from localcdap.store.tables import NamespaceTables
+from localcdap.testing.databases import open_new_store
 
 Rows = list[dict[str, Any]]
 Files = Callable[..., list[Path]]
@@ -76,7 +77,7 @@ EVERYTHING_ROW = {
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "x.duckdb") as store:
+    with open_new_store(tmp_path / "x.duckdb") as store:
         yield store
 
 

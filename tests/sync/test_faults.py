@@ -300,7 +300,7 @@ def _make_end(side, step):
     return side.made.folder, "change", end
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_killed_process_loses_nothing(make_side):
     """The command is killed while it synchronizes, at several points in time."""
     side = make_side()

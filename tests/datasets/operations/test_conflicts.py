@@ -240,4 +240,4 @@ def test_conflicts_that_never_end(transactions, table):
         write(InThread(transactions), a=0)
 
     with pytest.raises(TransactionConflictError, match="conflicted with others in all"):
-        transactions.run(change, timeout_s=0.3)
+        transactions.run(change, timeout_s=1.0)

@@ -490,7 +490,7 @@ def test_many_sessions_at_once():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     for key in keys:
         assert (
             json.loads(service.get_document(key))["stages"][1]["plugin"]["properties"]["note"]

@@ -108,7 +108,7 @@ class _Service(BaseHTTPRequestHandler):
 def service() -> Iterator[str]:
     _Service.received = []
     with ThreadingHTTPServer(("127.0.0.1", 0), _Service) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 

@@ -65,7 +65,7 @@ class AnalyticsClient:
         jobs = self.instance.cdap.jobs
         for each in jobs.list_jobs(self.namespace):
             assert jobs.wait(each.id, 120).has_ended
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while self._is_busy():  # the application hears of a failed job some moments later
             assert time.monotonic() < deadline
             time.sleep(0.05)

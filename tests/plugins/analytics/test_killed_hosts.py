@@ -21,7 +21,7 @@ from tests.apps.test_jobs import KILLED, find_job_processes
 from tests.plugins.analytics.conftest import DIRECTIVES, SCHEMA
 from tests.plugins.analytics.test_faults import wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
 SPLIT = {"type": "random", "params": {"seed": "7"}, "directives": DIRECTIVES, "schema": SCHEMA}
 
 

@@ -56,7 +56,7 @@ class Service(BaseHTTPRequestHandler):
 def service() -> Iterator[str]:
     Service.calls = []
     with ThreadingHTTPServer(("127.0.0.1", 0), Service) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 

@@ -56,7 +56,7 @@ class MailServer(socketserver.StreamRequestHandler):
 def port() -> Iterator[int]:
     MailServer.taken = []
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), MailServer) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server.server_address[1]
         server.shutdown()
 

@@ -143,7 +143,7 @@ def _running(command: Sequence[str], user: str, client: Sequence[str]) -> Iterat
     finally:
         server.terminate()
         try:
-            server.wait(timeout=10)
+            server.wait(timeout=60)
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()

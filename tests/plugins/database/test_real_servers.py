@@ -20,7 +20,7 @@ from localcdap.tui.screens.prep.source import PrepRequest, PrepSource, close_ses
 from tests.plugins.database.real_servers import PASSWORD, Server, mariadb, postgres
 from tests.plugins.database.test_database import pipeline
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.systems]
 
 WRONG = "not-the-one"
 SCHEMA = Schema.record(
@@ -113,7 +113,6 @@ def place(instance: TemporaryInstance, server: Server) -> Place:
     return made
 
 
-@pytest.mark.slow
 def test_all_types_are_read_and_written(place: Place):
     columns = COLUMNS[place.server.plugin]
     create = place.plugin("action", query=f"CREATE TABLE copies ({columns})")
@@ -203,7 +202,6 @@ def test_a_query_that_fails_amid_the_rows_says_why(place: Place):
     assert reason in run.error.message
 
 
-@pytest.mark.slow
 def test_a_connection_with_a_secure_key_and_one_that_is_wrong(place: Place):
     cdap, server = place.instance.cdap, place.server
     given = place.plugin("", referenceName="")["properties"]
@@ -230,7 +228,6 @@ def test_a_connection_with_a_secure_key_and_one_that_is_wrong(place: Place):
     assert WRONG not in shown
 
 
-@pytest.mark.slow
 def test_a_connection_browses_and_samples(place: Place):
     cdap, server = place.instance.cdap, place.server
     given = place.plugin("", referenceName="")["properties"]
@@ -269,7 +266,6 @@ def test_a_connection_browses_and_samples(place: Place):
     assert failure.property == "jdbcPluginName"
 
 
-@pytest.mark.slow
 def test_random_records_and_all_rows_of_a_connection(place: Place):
     cdap, server = place.instance.cdap, place.server
     given = place.plugin("", referenceName="")["properties"]
@@ -345,7 +341,6 @@ def test_a_server_of_yours_stands_for_one_at_cloud_sql(place: Place):
     assert server.sql("SELECT count(*) FROM cloud;") == "0"
 
 
-@pytest.mark.slow
 def test_all_tables_are_read_at_once(place: Place, instance: TemporaryInstance):
     server = place.server
     server.sql(

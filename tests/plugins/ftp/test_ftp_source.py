@@ -48,7 +48,7 @@ def ftp(folder: Path) -> Iterator[str]:
     host, port = server.socket.getsockname()
     yield f"{host}:{port}"
     server.close_all()
-    thread.join(30)
+    thread.join(60)
 
 
 @pytest.fixture(scope="module")

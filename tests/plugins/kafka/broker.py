@@ -15,7 +15,7 @@ import sys
 from confluent_kafka import Producer
 
 producer = Producer({"bootstrap.servers": "none", "test.mock.num.brokers": 1, "log_level": 0})
-found = producer.list_topics(timeout=30).brokers.values()
+found = producer.list_topics(timeout=60).brokers.values()
 print(",".join(f"{each.host}:{each.port}" for each in found), flush=True)
 sys.stdin.read()
 """

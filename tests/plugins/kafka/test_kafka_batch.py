@@ -113,7 +113,7 @@ def test_each_run_goes_on_where_the_last_one_that_succeeded_ended(
     assert [row["at"] for row in read_rows(home / "fourth")] == [3]
 
 
-@pytest.mark.slow
+@pytest.mark.systems
 def test_messages_are_written_with_keys_and_read_in_every_format(
     cdap_instance: TemporaryInstance, engine: object, broker: str, topic: str
 ):
@@ -157,7 +157,7 @@ def test_messages_are_written_with_keys_and_read_in_every_format(
     assert len(read_rows(home / "csv")) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.systems
 def test_brokers_that_are_not_there_are_an_error_of_the_stage(
     cdap_instance: TemporaryInstance, engine: object, broker: str, topic: str
 ):

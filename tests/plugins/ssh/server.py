@@ -78,10 +78,10 @@ def run_server(folder: Path) -> Iterator[RunningServer]:
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), daemon=True)
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(60)
     try:
         yield RunningServer(found[0], key.export_private_key().decode(), folder)
     finally:
         loop.call_soon_threadsafe(stopping.set)
-        thread.join(30)
+        thread.join(60)
         loop.close()

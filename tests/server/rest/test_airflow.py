@@ -96,6 +96,7 @@ def run_tasks(folder: Path, address: str, source: Path) -> dict[str, Any]:
 
 
 @pytest.mark.spark
+@pytest.mark.systems
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(
     PYTHON is None, reason="no Airflow: set LOCALCDAP_AIRFLOW_PYTHON, or run 'make airflow'"

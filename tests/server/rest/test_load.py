@@ -68,7 +68,7 @@ def test_fifty_clients_are_answered(server):
     assert set(statuses) <= {200, 404}
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_memory_stays_as_it_is(server):
     load(server["address"], 15)
     process = psutil.Process(server["pid"])

@@ -50,7 +50,7 @@ def provider() -> Iterator[Provider]:
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     found = Provider(f"http://127.0.0.1:{server.server_port}/token")
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield found
     server.shutdown()

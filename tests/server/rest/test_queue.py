@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,6 @@ from tests.e2e.program import wait_until
 from tests.server.rest.client import NS, WORKFLOW
 from tests.server.rest.server_process import Server
 
-LIMIT_S = 10.0
-"""Seconds in which all starts are answered."""
 PROCESSES = 2
 
 
@@ -51,19 +48,14 @@ def list_processes(home: Path) -> list[int]:
     return found
 
 
-def start_at_once(server: Server, number: int) -> tuple[list[str], float]:
-    """Start runs from as many clients, each of which reads its run at once; return their ids and the seconds
-    until the last one had its answer.
-    """
+def start_at_once(server: Server, number: int) -> list[str]:
+    """Start runs from as many clients, each of which reads its run at once; return their ids."""
     body = [{"appId": "totals", "programType": "workflow", "programId": "DataPipelineWorkflow"}]
     runs: list[str] = []
     problems: list[Any] = []
-    took: list[float] = []
-    began = time.monotonic()
 
     def start() -> None:
         status, answer = server.ask("POST", f"{NS}/start", body)
-        took.append(time.monotonic() - began)
         if status != 200 or answer[0]["statusCode"] != 200:
             problems.append(answer)
             return
@@ -79,7 +71,7 @@ def start_at_once(server: Server, number: int) -> tuple[list[str], float]:
     for each in clients:
         each.join()
     assert problems == []
-    return runs, max(took)
+    return runs
 
 
 def wait_for_end(server: Server, number: int) -> tuple[list[dict[str, Any]], int]:
@@ -100,13 +92,12 @@ def wait_for_end(server: Server, number: int) -> tuple[list[dict[str, Any]], int
 @pytest.mark.spark
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks into /proc")
 @pytest.mark.parametrize(
-    "number", [20, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
+    "number", [20, pytest.param(200, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])]
 )
 def test_all_starts_at_once_are_answered_and_run(server, number):
-    runs, seconds = start_at_once(server, number)
+    runs = start_at_once(server, number)
     ended, most = wait_for_end(server, number)
 
-    assert seconds < LIMIT_S
     assert sorted(each["runid"] for each in ended) == sorted(runs)
     assert {each["status"] for each in ended} == {"COMPLETED"}
     assert 0 < most <= PROCESSES

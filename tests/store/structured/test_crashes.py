@@ -79,7 +79,7 @@ def check(kinds: dict[str, dict[int, int]], acknowledged: int) -> int:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mark.soak)])
 def test_nothing_committed_is_lost_and_nothing_half_done_is_seen(tmp_path: Path, kills: int):
     done = subprocess.run(
         [sys.executable, "-m", __spec__.name, str(tmp_path), str(kills)],

@@ -78,7 +78,7 @@ def test_two_processes_that_count_lose_nothing(home: Path, hammer: Callable[[int
         assert counts(cdap) == {"blind": 80, "read": 80}
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_client_that_is_killed_leaves_whole_transactions(
     home: Path, hammer: Callable[[int], Hammer]
 ):

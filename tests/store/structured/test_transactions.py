@@ -202,10 +202,10 @@ def test_without_a_transaction_the_time_is_that_of_each_operation(simple: Simple
     def body(context) -> int:
         table = context.table("simpleTable")
         table.upsert(ROW)
-        time.sleep(1.1)
+        time.sleep(3.1)
         return table.count()
 
-    assert simple.transactions.run(body, kind=TransactionKind.NONE, timeout_s=1.0) == 1
+    assert simple.transactions.run(body, kind=TransactionKind.NONE, timeout_s=3.0) == 1
 
 
 def test_a_transaction_sees_the_tables_of_its_beginning(simple: Simple, instance: Instance):
@@ -278,7 +278,7 @@ def test_conflicts_are_tried_again_until_the_time_is_over(simple: Simple):
         context.table("simpleTable").upsert(ROW | {"col1": "mine"})
 
     with pytest.raises(TransactionConflictError, match="all \\d+ attempts"):
-        simple.transactions.run(body, timeout_s=1.0)
+        simple.transactions.run(body, timeout_s=3.0)
     assert len(tries) > 1
     assert simple.rows()[0]["col1"] is None
 

@@ -10,7 +10,7 @@ from tests.tui.stories import monkey
 
 
 @pytest.mark.parametrize(
-    ("seed", "events"), [(8, 120), pytest.param(21, 400, marks=pytest.mark.slow)]
+    ("seed", "events"), [(8, 120), pytest.param(21, 400, marks=pytest.mark.soak)]
 )
 def test_random_keys_and_clicks_break_nothing(tmp_path, seed, events):
     with monkey.cage(tmp_path) as home:

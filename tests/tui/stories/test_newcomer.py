@@ -236,7 +236,7 @@ async def test_a_plugin_that_breaks_says_where_and_is_reloaded(
         await newcomer.sees("shout-1.5.py:7: SyntaxError")
         plugin.write_text(SHOUT)
         await newcomer.press("2")
-        await newcomer.sees("✓ valid", timeout_s=30)
+        await newcomer.sees("✓ valid", timeout_s=60)
 
 
 async def test_a_table_is_queried(start: Start, cities: None):

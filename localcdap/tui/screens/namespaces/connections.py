@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import msgspec
@@ -28,7 +29,10 @@ _TITLE = (
 
 
 class ConnectionsPanel(StudioNode, Vertical):
-    """Shows the connections of a namespace, sets, imports and deletes them."""
+    """Shows the connections of a namespace, sets, imports and deletes them.
+
+    :param on_change: called after each change; it has the panel show the connections again.
+    """
 
     DEFAULT_CSS = """
     ConnectionsPanel {
@@ -46,8 +50,9 @@ class ConnectionsPanel(StudioNode, Vertical):
         Binding("y", "copy", "copy macro", id="connections.copy", show=False),
     ]
 
-    def __init__(self, id: str | None = None) -> None:
+    def __init__(self, on_change: Callable[[], object], id: str | None = None) -> None:
         super().__init__(id=id)
+        self._on_change = on_change
         self._namespace = "default"
         self._connections: dict[str, Connection] = {}
 
@@ -144,7 +149,7 @@ class ConnectionsPanel(StudioNode, Vertical):
         ):
             self.call(
                 lambda cdap: cdap.connections.delete(namespace, name),
-                on_result=lambda _: self.show(namespace),
+                on_result=lambda _: self._on_change(),
             )
 
     def action_copy(self) -> None:
@@ -172,7 +177,7 @@ class ConnectionsPanel(StudioNode, Vertical):
             f"Stages use it as ${{conn({connection.name})}}.",
         )
         self.query_one(FilteredList).show(connection.name)
-        self.show(self._namespace)
+        self._on_change()
 
     def _fill(self, connections: list[Connection]) -> None:
         self._connections = {each.name: each for each in connections}

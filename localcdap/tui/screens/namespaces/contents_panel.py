@@ -10,6 +10,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Static
 
+from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.routes import AreaTarget
 from localcdap.tui.screens.namespaces.contents import (
@@ -71,9 +72,14 @@ class ContentsPanel(StudioNode, Vertical):
         self.call(
             lambda cdap: read_contents(cdap, namespace),
             on_result=self._fill,
-            on_error=lambda _: None,  # the namespace was deleted; the list is read again
+            on_error=self._report_error,
             group="contents",
         )
+
+    def _report_error(self, error: LocalcdapError) -> None:
+        # Of a namespace that was deleted the screen hears by an event.
+        if not isinstance(error, NotFoundError):
+            self.studio.report_error(error)
 
     def _fill(self, contents: ContentCounts) -> None:
         is_current = contents.namespace.name == self.studio.namespace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -58,7 +59,10 @@ def format_level(level: PreferenceLevel) -> str:
 
 
 class PreferencesPanel(StudioNode, Vertical):
-    """Shows and changes the preferences of a level."""
+    """Shows and changes the preferences of a level.
+
+    :param on_change: called after each change; it has the panel show the preferences again.
+    """
 
     DEFAULT_CSS = """
     PreferencesPanel {
@@ -74,8 +78,9 @@ class PreferencesPanel(StudioNode, Vertical):
         Binding("ctrl+z", "undo", "undo", id="preferences.undo", show=False),
     ]
 
-    def __init__(self, id: str | None = None) -> None:
+    def __init__(self, on_change: Callable[[], object], id: str | None = None) -> None:
         super().__init__(id=id)
+        self._on_change = on_change
         self.level = PreferenceLevel()
         self._preferences: dict[str, EffectivePreference] = {}
         self._undo: list[tuple[PreferenceLevel, str, str | None]] = []
@@ -194,7 +199,7 @@ class PreferencesPanel(StudioNode, Vertical):
         self.query_one(FilteredList).show(key)
         self.call(
             lambda cdap: cdap.preferences.update(level, values, removed),
-            on_result=lambda _: self.show(self.level),
+            on_result=lambda _: self._on_change(),
             group="change",
             ordered=True,
         )

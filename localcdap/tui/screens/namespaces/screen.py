@@ -71,11 +71,11 @@ class NamespacesScreen(AreaScreen):
                 with TabPane("Contents", id="contents-tab"):
                     yield ContentsPanel(id="contents-panel")
                 with TabPane("Preferences", id="preferences-tab"):
-                    yield PreferencesPanel(id="preferences-panel")
+                    yield PreferencesPanel(self.reload, id="preferences-panel")
                 with TabPane("Secure keys", id="keys-tab"):
-                    yield SecureKeysPanel(id="keys-panel")
+                    yield SecureKeysPanel(self.reload, id="keys-panel")
                 with TabPane("Connections", id="connections-tab"):
-                    yield ConnectionsPanel(id="connections-panel")
+                    yield ConnectionsPanel(self.reload, id="connections-panel")
 
     def on_mount(self) -> None:
         self.follow(watch_topics("entities"), lambda _: self.reload())

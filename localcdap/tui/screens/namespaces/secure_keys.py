@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import on, work
@@ -21,7 +22,10 @@ _VAULTS = {"keyring": "in the keyring of the system", "file": "in a file that on
 
 
 class SecureKeysPanel(StudioNode, Vertical):
-    """Shows the secure keys of a namespace, sets and deletes them."""
+    """Shows the secure keys of a namespace, sets and deletes them.
+
+    :param on_change: called after each change; it has the panel show the keys again.
+    """
 
     DEFAULT_CSS = """
     SecureKeysPanel {
@@ -36,8 +40,9 @@ class SecureKeysPanel(StudioNode, Vertical):
         Binding("y", "copy", "copy macro", id="keys.copy", show=False),
     ]
 
-    def __init__(self, id: str | None = None) -> None:
+    def __init__(self, on_change: Callable[[], object], id: str | None = None) -> None:
         super().__init__(id=id)
+        self._on_change = on_change
         self._namespace = "default"
         self._keys: dict[str, SecureKey] = {}
 
@@ -89,7 +94,7 @@ class SecureKeysPanel(StudioNode, Vertical):
         ):
             self.call(
                 lambda cdap: cdap.secure_keys.delete(namespace, name),
-                on_result=lambda _: self.show(namespace),
+                on_result=lambda _: self._on_change(),
             )
 
     def action_copy(self) -> None:
@@ -119,7 +124,7 @@ class SecureKeysPanel(StudioNode, Vertical):
         def show_result(key: SecureKey) -> None:
             self.studio.show_notice(f"Saved {name} {_VAULTS.get(key.vault, key.vault)}.")
             self.query_one(FilteredList).show(name)
-            self.show(namespace)
+            self._on_change()
 
         self.call(
             lambda cdap: cdap.secure_keys.put(namespace, name, value, description),

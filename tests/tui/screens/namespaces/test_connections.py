@@ -21,6 +21,14 @@ def no_connections(cdap):
         cdap.connections.delete("default", each.name)
 
 
+@pytest.fixture
+def team(cdap):
+    """A namespace that no other test uses."""
+    cdap.namespaces.create("team")
+    yield "team"
+    cdap.namespaces.delete("team")
+
+
 def listed(driver):
     return driver.app.screen.query_one("#connections", FilteredList)
 
@@ -61,7 +69,7 @@ async def test_a_connection_is_created_changed_and_deleted(open_studio, cdap, no
         assert cdap.secure_keys.list_keys("default") == []
 
 
-async def test_an_exported_connection_is_imported(open_studio, cdap, no_connections, tmp_path):
+async def test_an_exported_connection_is_imported(open_studio, cdap, team, tmp_path):
     exported = {
         "name": "files",
         "connectionType": "GCS",
@@ -69,7 +77,7 @@ async def test_an_exported_connection_is_imported(open_studio, cdap, no_connecti
     }
     (tmp_path / "files.json").write_text(json.dumps(exported))
     (tmp_path / "none.json").write_text("[")
-    async with open_studio() as driver:
+    async with open_studio(namespace=team) as driver:
         await driver.press("7", "o", "I")
         await driver.type(str(tmp_path / "none.json"))
         await driver.press("enter")
@@ -78,12 +86,10 @@ async def test_an_exported_connection_is_imported(open_studio, cdap, no_connecti
         await driver.type(str(tmp_path / "files.json"))
         await driver.press("enter")
 
-        assert cdap.connections.get("default", "files").plugin.properties == {"project": "p"}
+        assert cdap.connections.get(team, "files").plugin.properties == {"project": "p"}
         await driver.press("c")
         contents = driver.app.screen.query_one("#contents OptionList", OptionList)
-        await driver.until(
-            lambda: any("1  connection" in str(each.prompt) for each in contents.options)
-        )
+        assert any("1  connection" in str(each.prompt) for each in contents.options)
 
 
 @pytest.mark.slow

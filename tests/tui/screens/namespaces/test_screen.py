@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from textual.widgets import TabbedContent
 
@@ -193,3 +195,51 @@ async def test_secure_keys_are_saved_and_never_shown(open_studio, cdap, team: st
         for key in ("d", "y"):
             await driver.press(key)
         assert cdap.secure_keys.list_keys(team) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "keys", "service", "method"),
+    [
+        ("1  preference ", ["p", "a", *"day", "enter", *"one", "enter"], "preferences", "update"),
+        (
+            "1  secure key ",
+            ["s", "a", *"mail", "enter", "enter", *"x", "enter"],
+            "secure_keys",
+            "put",
+        ),
+        (
+            "1  connection ",
+            ["o", "a", *"shop", "enter", *"MySQL", "enter", "enter", "ctrl+s"],
+            "connections",
+            "put",
+        ),
+    ],
+)
+async def test_a_change_that_takes_longer_than_its_dialog_shows_in_the_contents(
+    open_studio, cdap, team: str, monkeypatch, line, keys, service, method
+):
+    change, may_change = getattr(getattr(cdap, service), method), threading.Event()
+
+    def change_late(*arguments: object) -> object:
+        assert may_change.wait(60)
+        return change(*arguments)
+
+    monkeypatch.setattr(getattr(cdap, service), method, change_late)
+    async with open_studio(namespace=team) as driver:
+        await driver.press("7", *keys[:-1])
+        await driver.pilot.press(keys[-1])
+        # The screen that the dialog leaves is read again; only the change is pending then.
+        await driver.until(lambda: driver.app.calls.pending_count == 1)
+        assert line not in read_screen(driver)
+        may_change.set()
+        await driver.press("c")
+        assert line in read_screen(driver)
+
+
+async def test_a_change_without_a_dialog_shows_in_the_contents(open_studio, cdap, team: str):
+    cdap.preferences.replace(PreferenceLevel(team), {"day": "one"})
+    async with open_studio(namespace=team) as driver:
+        await driver.press("7")
+        assert "1  preference " in read_screen(driver)
+        await driver.press("p", "d", "c")
+        assert "0  preferences " in read_screen(driver)
