@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from localcdap.home import Home, find_home
 from localcdap.text import split_pair
@@ -28,6 +30,31 @@ fix_option = click.option(
     is_flag=True,
     help="Use the installed version of a plugin where FILE asks for a missing one; FILE stays unchanged.",
 )
+
+
+def repeat_command(**replaced: str) -> str:
+    """Return the present command line, as a shell reads it, with the values of some parameters replaced.
+
+    :param replaced: the new values by the names of the command's parameters.
+    """
+    context = click.get_current_context()
+    words = context.command_path.split()
+    arguments: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = replaced.get(name, context.params[name])
+        if isinstance(parameter, click.Argument):
+            arguments += [str(value)]
+            continue
+        option = parameter.opts[-1] if parameter.opts[-1].startswith("--") else parameter.opts[0]
+        if isinstance(parameter, click.Option) and parameter.is_flag:
+            words.append(option)
+            continue
+        for text in value if parameter.multiple else (value,):
+            words += [option, str(text)]
+    return shlex.join([*words, *arguments])
 
 
 def find_home_option(arguments: Sequence[str]) -> str | None:

@@ -23,6 +23,14 @@ def from_epoch_micros(micros: int) -> datetime.datetime:
     return _EPOCH + datetime.timedelta(microseconds=micros)
 
 
+def from_epoch_millis(millis: int) -> datetime.datetime:
+    """Return the time of milliseconds since the epoch, in UTC.
+
+    :raises OverflowError: for a time outside the years 1 to 9999.
+    """
+    return from_epoch_micros(millis * 1000)
+
+
 def to_epoch_millis(moment: datetime.datetime) -> int:
     """Return the milliseconds of a time with a zone, rounded down."""
     return (moment - _EPOCH) // datetime.timedelta(milliseconds=1)

@@ -7,6 +7,7 @@ checked once, every plugin is looked up once, and all parts of the call see the 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,7 +22,11 @@ from localcdap.api.tables import TableShape
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.values import encode_json
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.functions import create_macro_functions
+from localcdap.pipeline.macros.functions import (
+    LOGICAL_START_TIME,
+    create_macro_functions,
+    resolve_logical_start,
+)
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.recordings.documents import write_stand_ins
 from localcdap.pipeline.recordings.model import RecordingRule, RecordingRules, list_given_rules
@@ -115,17 +120,21 @@ class NamespaceEnvironment:
         self,
         arguments: Mapping[str, str],
         *,
-        logical_start_ms: int | None = None,
         runtime: bool = False,
     ) -> MacroContext:
         """Return a macro context with the secure keys and connections of the namespace.
 
         :param arguments: all values of macros, see :meth:`merge_arguments`.
-        :param logical_start_ms: None: ``logicalStartTime`` is not evaluated.
-        :param runtime: whether every macro must have a value.
+        :param runtime: whether every macro must have a value. Only then, or with the argument
+            ``logical.start.time``, the function ``logicalStartTime`` is evaluated.
+        :raises BadRequestError: when ``logical.start.time`` is not a time.
         """
+        start_ms = None
+        if runtime or LOGICAL_START_TIME in arguments:
+            # A run has its own logical start time; before it, only the format of the time matters.
+            arguments, start_ms = resolve_logical_start(arguments, time.time_ns() // 1_000_000)
         functions = create_macro_functions(
-            logical_start_ms,
+            start_ms,
             secure=self.secrets.source,
             oauth=self.secrets.credentials,
             conn=self.secrets.connections,

@@ -7,7 +7,6 @@ validation may show them with that time, a run never uses them and looks again.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping
 
 import msgspec
@@ -69,12 +68,7 @@ class PipelineResolver:
             environment.expand_templates(document),
             environment.plugins,
             configurer,
-            environment.create_macros(
-                arguments,
-                # A run has its own logical start time; for validation only its format matters.
-                logical_start_ms=time.time_ns() // 1_000_000 if runtime else None,
-                runtime=runtime,
-            ),
+            environment.create_macros(arguments, runtime=runtime),
             use_suggested=use_suggested,
             locations=environment.locations if connected else None,
             path_locations=environment.locations,

@@ -19,6 +19,7 @@ from localcdap.api.security import Permission
 from localcdap.engine.messages.orders import PipelineTestCase, WorkOrder
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import NamespaceEnvironment
+from localcdap.pipeline.macros.functions import LOGICAL_START_TIME, resolve_logical_start
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline_tests.case_model import (
     CaseRequest,
@@ -177,18 +178,21 @@ class PipelineTestService:
         request = made.request.cases[number]
         document = read_document(request.document, request.file)
         name = document.name or request.name or "pipeline"
+        arguments = environment.merge_arguments(name, request.arguments)
+        if request.logical_start_ms is not None:
+            arguments[LOGICAL_START_TIME] = str(request.logical_start_ms)
+        arguments, start_ms = resolve_logical_start(arguments, get_now())
         recorded = environment.record_document(
             document,
             name,
             request.recordings,
             made.make_folder(),
-            arguments=environment.merge_arguments(name, request.arguments),
+            arguments=arguments,
             without=[each.stream.stage for each in request.given],
             requires_use=False,
         )
         document, found = recorded
         preview = create_preview_order(environment.expand_templates(document), request)
-        arguments = environment.merge_arguments(name, request.arguments)
         resolved = self._resolver.resolve_for_run(
             document,
             environment,
@@ -212,9 +216,7 @@ class PipelineTestService:
             document=text,
             plugins=resolved.plugins,
             arguments=arguments,
-            logical_start_ms=get_now()
-            if request.logical_start_ms is None
-            else request.logical_start_ms,
+            logical_start_ms=start_ms,
             preview=preview,
         )
 

@@ -10,6 +10,7 @@ import msgspec
 
 from localcdap.api.errors import MacroError
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
+from localcdap.pipeline.macros.functions import LOGICAL_START_TIME
 from localcdap.pipeline.macros.parser import list_macros
 
 GIVEN: Final = "given"
@@ -66,6 +67,8 @@ def list_arguments(
             elif macro not in places:
                 places[macro] = []
                 waiting.append(macro)
+    if LOGICAL_START_TIME not in values:
+        places.pop(LOGICAL_START_TIME, None)  # each run has one
     names = dict.fromkeys((*places, *values))
     arguments = [
         RequiredArgument(name, values.get(name), origins.get(name), places.get(name, []))

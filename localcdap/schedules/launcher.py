@@ -12,6 +12,7 @@ from typing import Final
 
 from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.api.security import SYSTEM_PRINCIPAL, Principal
+from localcdap.pipeline.macros.functions import LOGICAL_START_TIME
 from localcdap.runs.model import Run, RunRequest, ScheduledStart
 from localcdap.schedules.jobs import ScheduleJob
 from localcdap.schedules.mappings import FindRun, ReadDocument, map_arguments, read_mapping
@@ -20,8 +21,6 @@ from localcdap.schedules.triggers import find_logical_start, find_trigger_infos
 from localcdap.security.principals import act_as
 
 _LOG: Final = logging.getLogger(__name__)
-LOGICAL_START: Final = "logicalStartTime"
-"""The argument with the time for which a run starts (CDAP 6 ``ProgramOptionConstants``)."""
 StartRun = Callable[[RunRequest], Run]
 """Starts a run, after a check that the current principal may."""
 FindPipeline = Callable[[str, str], tuple[str, str]]
@@ -74,8 +73,6 @@ class Launcher:
         infos = find_trigger_infos(schedule.trigger, job.notifications)
         logical_start = find_logical_start(schedule.trigger, job.notifications)
         arguments = {name: value for name, value in schedule.properties.items() if name != MAPPING}
-        if logical_start is not None:
-            arguments[LOGICAL_START] = str(logical_start)
         problems: list[str] = []
         if MAPPING in schedule.properties:
             given, problems = map_arguments(
@@ -85,6 +82,8 @@ class Launcher:
                 self._read_run_document,
             )
             arguments |= given
+        if logical_start is not None:  # the planned time wins over one in the schedule's properties
+            arguments[LOGICAL_START_TIME] = str(logical_start)
         request = RunRequest(
             document,
             schedule.namespace,

@@ -16,7 +16,7 @@ from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.macros.parser import MacroParser, create_call, create_lookup
 from localcdap.runs.model import Run, TriggerInfo
-from localcdap.runs.startup.new_run import get_logical_start
+from localcdap.runs.startup.new_run import complete_arguments
 from localcdap.schedules.model import MAPPING
 
 FindRun = Callable[[str], Run]
@@ -130,8 +130,8 @@ def _find_property(
     text = stage.plugin.properties.get(mapping.source)
     if text is None:
         return None
-    functions = create_macro_functions(get_logical_start(run))
-    parser = MacroParser(create_lookup(run.arguments), create_call(functions))
+    arguments, start_ms = complete_arguments(run)
+    parser = MacroParser(create_lookup(arguments), create_call(create_macro_functions(start_ms)))
     try:
         return parser.parse(text)
     except MacroError as error:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.api.errors import MacroError, NotFoundError
+from localcdap.api.errors import BadRequestError, MacroError, NotFoundError
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.functions import create_macro_functions, evaluate_logical_start_time
+from localcdap.pipeline.macros.functions import (
+    create_macro_functions,
+    evaluate_logical_start_time,
+    resolve_logical_start,
+)
 
 NEW_YEAR_2016 = 1451606400000
 ISO = "yyyy-MM-dd'T'HH:mm:ss"
@@ -50,6 +54,37 @@ def test_logical_start_time_that_cannot_be_understood(arguments, part):
         evaluate_logical_start_time(0, *arguments)
     assert part in raised.value.message
     assert "yyyy-MM-dd" in raised.value.corrective_action
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, 5),
+        ("", 5),
+        ("0", 0),
+        ("1577836800000", 1577836800000),
+        ("+1577836800000", 1577836800000),
+        ("-1", -1),
+        ("253402300799999", 253402300799999),  # the last millisecond of the year 9999
+    ],
+)
+def test_the_argument_says_the_logical_start_time(value, expected):
+    arguments = {"a": "b"} if value is None else {"a": "b", "logical.start.time": value}
+    completed, start_ms = resolve_logical_start(arguments, 5)
+    assert start_ms == expected
+    assert completed == {"a": "b", "logical.start.time": str(expected)}
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["2020-01-01", "1577836800000.0", "1e12", " 5", "5L", "${day}", "9223372036854775808"]
+    + ["253402300800000", "-62135596800001"],
+)
+def test_an_argument_that_is_no_time_is_refused(value):
+    with pytest.raises(BadRequestError) as raised:
+        resolve_logical_start({"logical.start.time": value}, 5)
+    assert f"'{value}'" in raised.value.message
+    assert "logical.start.time=1577836800000" in raised.value.corrective_action
 
 
 def evaluate(text: str, **providers) -> str:

@@ -99,7 +99,9 @@ def test_the_document_of_a_run_is_kept(cdap: Cdap, namespace: str) -> None:
 
 def test_arguments_and_where_they_come_from(cdap: Cdap, namespace: str, tmp_path: Path) -> None:
     source = csv_source("In", tmp_path, schema(a="string"), delimiter="${separator}")
-    source["plugin"]["properties"]["path"] = "${folder}/${day}/${secure(key)}"
+    source["plugin"]["properties"]["path"] = (
+        "${folder}/${day}/${secure(key)}/${logical.start.time}"  # which each run has
+    )
     document = json.dumps(
         pipeline([source, json_sink("Out", Path("${folder}/out"))], ("In", "Out"))
     )

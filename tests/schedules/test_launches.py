@@ -64,7 +64,7 @@ def test_properties_of_the_triggering_pipeline_are_passed_on_as_it_saw_them(benc
 def test_a_time_gives_no_arguments_of_a_run(bench: Bench):
     bench.add(OrTrigger([HOURLY, after("first")]), properties=map_values([{"source": "day"}]))
     (request,) = bench.tick(HOUR)
-    assert set(request.arguments) == {"logicalStartTime"}
+    assert set(request.arguments) == {"logical.start.time"}
     assert "No run has triggered this one" in bench.list_events()[0].message
 
 

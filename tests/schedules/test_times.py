@@ -15,14 +15,16 @@ HOURLY = "0 * * * *"
 
 
 def test_a_schedule_starts_a_run_when_it_is_due_and_once(bench: Bench):
-    bench.add(HOURLY, properties={"day": "friday"})
+    bench.add(
+        HOURLY, properties={"day": "friday", "logical.start.time": "5"}
+    )  # the planned time wins
 
     assert bench.tick(59 * MINUTE) == []
     (request,) = bench.tick(MINUTE)
     assert bench.tick(1000) == []
 
     assert (request.application, request.namespace) == ("p", "default")
-    assert request.arguments == {"day": "friday", "logicalStartTime": str(START + HOUR)}
+    assert request.arguments == {"day": "friday", "logical.start.time": str(START + HOUR)}
     assert request.schedule.start_method == "SCHEDULED"
     assert request.schedule.logical_start == START + HOUR
     assert bench.list_jobs() == []

@@ -23,6 +23,7 @@ from localcdap.cli.records import (
     print_rejected,
     print_results,
 )
+from localcdap.cli.runs.backfill import logical_start_options, set_logical_start
 from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.engine.messages.samples import StageSample
 from localcdap.runs.preview.model import (
@@ -58,6 +59,7 @@ _MOST_ON_SCREEN: Final = 10
     metavar="MINUTES",
     help="Stop the preview after this time.",
 )
+@logical_start_options
 @record_option
 @fix_option
 @instance_options
@@ -70,6 +72,8 @@ def command(
     timeout: float,
     recordings: tuple[str, ...],
     fix: bool,
+    logical_start_time: str | None,
+    timezone: str | None,
 ) -> int:
     """Run the pipeline in FILE ('-' is standard input), or the deployed pipeline NAME, on the first records
     of its sources, and show the records of every stage.
@@ -77,7 +81,8 @@ def command(
     Sinks write nothing; the preview shows the records that they would write. Actions and conditions run
     as in a run, so actions do change files and databases. Post actions do not run.
     """
-    named, values = NamedPipeline(pipeline), parse_pairs(arguments, "-a")
+    named = NamedPipeline(pipeline)
+    values = set_logical_start(parse_pairs(arguments, "-a"), logical_start_time, timezone)
     with instance.connect() as cdap:
         request = PreviewRequest(
             document=named.get_document(cdap, instance.namespace),

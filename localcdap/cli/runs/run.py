@@ -21,6 +21,13 @@ from localcdap.cli.options import (
 )
 from localcdap.cli.output import echo, is_terminal, print_json, print_table, secho
 from localcdap.cli.records import print_results
+from localcdap.cli.runs.backfill import (
+    Backfill,
+    Days,
+    each_day_option,
+    logical_start_options,
+    set_logical_start,
+)
 from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.expectations import RECENT_RUNS, find_changes
@@ -49,6 +56,8 @@ _EARLIER_RUNS: Final = 20
     is_flag=True,
     help="Change existing datasets so that they can hold what the sinks write, where that loses nothing.",
 )
+@logical_start_options
+@each_day_option
 @record_option
 @fix_option
 @instance_options
@@ -62,6 +71,9 @@ def command(
     update_datasets: bool,
     recordings: tuple[str, ...],
     fix: bool,
+    logical_start_time: str | None,
+    timezone: str | None,
+    days: Days | None,
 ) -> int:
     """Validate the pipeline in FILE ('-' is standard input), or the deployed pipeline NAME, run it on Spark,
     and show the numbers of input, output and error records of each stage.
@@ -74,16 +86,26 @@ def command(
         file=pipeline if is_file(pipeline) else None,
         namespace=instance.namespace,
         name=Path(pipeline).stem,
-        arguments=parse_pairs(arguments, "-a"),
+        arguments=set_logical_start(parse_pairs(arguments, "-a"), logical_start_time, timezone),
         profile=profile,
         use_suggested=fix,
         update_datasets=update_datasets,
         recordings=parse_recordings(recordings),
     )
     if explain:
+        if days is not None:
+            raise click.UsageError("Use either --explain or --each-day, not both.")
         return _explain(instance, request, pipeline)
+    backfill = None if days is None else Backfill(instance, days, timezone, request.arguments)
     with instance.connect(expects_run=True) as cdap:
-        run = start(cdap, _resolve_document(cdap, request, pipeline), detach=detach)
+        request = _resolve_document(cdap, request, pipeline)
+        if backfill is not None:
+            return backfill.run(
+                request,
+                lambda of_day: start(cdap, of_day, detach=detach),
+                lambda run: show_result(run, read_changes(cdap, run)),
+            )
+        run = start(cdap, request, detach=detach)
         changes = read_changes(cdap, run)
     if instance.json:
         print_json(run)

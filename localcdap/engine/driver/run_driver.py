@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import logging
 import threading
 from collections.abc import Callable
@@ -54,6 +53,7 @@ from localcdap.engine.plan.tables import TableSource
 from localcdap.engine.run_transactions import RunTransactions
 from localcdap.engine.session import connect
 from localcdap.engine.spark_internals import activate_session
+from localcdap.java.unix_time import from_epoch_millis
 from localcdap.messaging.spool import SpoolWriter
 from localcdap.processes.leases import hold_lease
 
@@ -235,14 +235,13 @@ class RunDriver:
 
     def _create_context(self, spark: SparkSession) -> RunContext:
         order = self._order
-        start = datetime.datetime.fromtimestamp(order.logical_start_ms / 1000, datetime.UTC)
         return RunContext(
             spark=spark,
             namespace=order.namespace,
             pipeline=order.pipeline,
             run_id=order.run_id,
             arguments=order.arguments,
-            logical_start_time=start,
+            logical_start_time=from_epoch_millis(order.logical_start_ms),
             locations=order.path_locations,
             tables=self._tables,
             staging=self._staging,

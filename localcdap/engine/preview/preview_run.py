@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import logging
 import os
 import threading
@@ -49,6 +48,7 @@ from localcdap.engine.preview.records import encode_given_streams
 from localcdap.engine.preview.scratch_folders import ScratchStaging
 from localcdap.engine.preview.stage_debug import encode_inputs
 from localcdap.engine.preview.stage_runner import OnSample, StageByStageRunner
+from localcdap.java.unix_time import from_epoch_millis
 from localcdap.messaging.spool import SpoolWriter
 from localcdap.processes.limits import limit_memory
 from localcdap.processes.tree import interrupt_this_process
@@ -173,7 +173,7 @@ class PipelineTestDriver(PreviewDriver):
             preview=case.preview,
             cases=[],
         )
-        start = datetime.datetime.fromtimestamp(case.logical_start_ms / 1000, datetime.UTC)
+        start = from_epoch_millis(case.logical_start_ms)
         run = dataclasses.replace(run, logical_start_time=start, prepared={})
         on_sample = partial(self._report_sample, spool)
         try:

@@ -7,7 +7,6 @@ others in the process of a preview.
 from __future__ import annotations
 
 import contextlib
-import datetime
 import io
 import logging
 import tempfile
@@ -40,6 +39,7 @@ from localcdap.engine.tasks.failures import StageFailure
 from localcdap.engine.tasks.lookups import LookupFile
 from localcdap.engine.tasks.pass_plan import PassStage, error_record_schema
 from localcdap.engine.tasks.runners import plugin_scope
+from localcdap.java.unix_time import from_epoch_millis
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,13 +120,12 @@ def _encode_input(stage: Stage, stream: Stream, records: list[Any]) -> pa.Record
 
 def _create_stage_data(order: StageDebugOrder) -> StageContextData:
     stage = order.stage
-    start = datetime.datetime.fromtimestamp(order.logical_start_ms / 1000, datetime.UTC)
     return StageContextData(
         stage_name=stage.name,
         namespace=order.namespace,
         run_id=order.run_id,
         arguments=order.arguments,
-        logical_start_time=start,
+        logical_start_time=from_epoch_millis(order.logical_start_ms),
         input_schemas=stage.input_schemas,
         output_schema=stage.output_schema,
         error_schema=stage.error_schema,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from localcdap.api.errors import MacroError
+from localcdap.api.errors import BadRequestError, MacroError
 from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.java.dates.zones import parse_zone
+from localcdap.java.numbers import NumberFormatError, parse_long
+from localcdap.java.unix_time import from_epoch_millis
 from localcdap.pipeline.document.values import encode_json
 from localcdap.pipeline.macros.parser import Function
 
+LOGICAL_START_TIME: Final = "logical.start.time"
+"""The runtime argument with the logical start time of a run, in milliseconds since 1970 (CDAP 6
+``ProgramOptionConstants``). Runs without it get their own."""
 SECRET_FUNCTIONS: Final = frozenset(("secure", "oauth", "conn"))
 """The functions that validation evaluates too (CDAP 6 ``ValidationHandler``)."""
 _OFFSET: Final = re.compile(r"([+-]?)(\d+)([dhms])")
@@ -53,6 +57,29 @@ def create_macro_functions(
             logical_start_ms, *given
         )
     return functions
+
+
+def resolve_logical_start(
+    arguments: Mapping[str, str], default_ms: int
+) -> tuple[dict[str, str], int]:
+    """Return the arguments of a run with its logical start time, and this time in milliseconds since 1970.
+
+    The argument ``logical.start.time`` says the time; without it, or with an empty one, the time is
+    ``default_ms`` (CDAP 6 ``ProgramRunners.updateLogicalStartTime``).
+
+    :raises BadRequestError: when the argument is not a whole number, or not a time in the years 1 to 9999.
+    """
+    text = arguments.get(LOGICAL_START_TIME) or str(default_ms)
+    try:
+        start_ms = parse_long(text)
+        from_epoch_millis(start_ms)
+    except (NumberFormatError, OverflowError):
+        raise BadRequestError(
+            f"The argument '{LOGICAL_START_TIME}' is '{text}', which is not a time in milliseconds "
+            "since 1970.",
+            f"Write a number, such as {LOGICAL_START_TIME}=1577836800000 for 2020-01-01 in UTC.",
+        ) from None
+    return {**arguments, LOGICAL_START_TIME: str(start_ms)}, start_ms
 
 
 def _create_text_function(
@@ -114,17 +141,10 @@ def evaluate_logical_start_time(start_ms: int, *arguments: str) -> str:
         )
     pattern, offset, zone = (*arguments, "", "")[:3]
     try:
-        moment = _compute_moment(
-            start_ms - _parse_offset(offset.strip()), parse_zone(zone.strip() or "UTC")
-        )
-        return format_simple_date(moment, pattern)
+        moment = from_epoch_millis(start_ms - _parse_offset(offset.strip()))
+        return format_simple_date(moment.astimezone(parse_zone(zone.strip() or "UTC")), pattern)
     except (ValueError, OverflowError) as error:
         raise MacroError(f"logicalStartTime({','.join(arguments)}): {error}.", _FORMAT) from None
-
-
-def _compute_moment(ms: int, zone: datetime.tzinfo) -> datetime.datetime:
-    start = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return (start + datetime.timedelta(milliseconds=ms)).astimezone(zone)
 
 
 def _parse_offset(offset: str) -> int:

@@ -25,6 +25,7 @@ from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.stages import read_stage
 from localcdap.pipeline.environment import NamespaceEnvironment
+from localcdap.pipeline.macros.functions import resolve_logical_start
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
@@ -125,6 +126,7 @@ class DebugService:
             PREVIEW_REQUIRES,
             "a debug run",
         )
+        arguments, start_ms = resolve_logical_start(arguments, get_now())
         debug_order = StageDebugOrder(
             stage=_create_stage(outcome),
             inputs={each.stage: each.records for each in request.input},
@@ -132,7 +134,7 @@ class DebugService:
             namespace=request.namespace,
             run_id=str(uuid.uuid1()),
             arguments=arguments,
-            logical_start_ms=get_now(),
+            logical_start_ms=start_ms,
             host_directory=str(self._home),
         )
         return self._run_stage(
@@ -221,7 +223,7 @@ class DebugService:
         configure = StageConfiguration(
             environment.plugins,
             self._workers.configure,
-            environment.create_macros(arguments, logical_start_ms=get_now(), runtime=True),
+            environment.create_macros(arguments, runtime=True),
             use_suggested=use_suggested,
         )
         known = [schema for schema in schemas.values() if schema is not None]

@@ -32,6 +32,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import NamespaceEnvironment, RecordedDocument
+from localcdap.pipeline.macros.functions import resolve_logical_start
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent
@@ -193,7 +194,10 @@ class PreviewService:
 
     def _begin(self, entry: _Entry, environment: NamespaceEnvironment) -> None:
         self._change(entry, status=PreviewStatus.INIT)
-        arguments = environment.merge_arguments(entry.preview.pipeline, entry.request.arguments)
+        arguments, start_ms = resolve_logical_start(
+            environment.merge_arguments(entry.preview.pipeline, entry.request.arguments),
+            entry.preview.submit_time,
+        )
         folder = entry.process.directory / RECORDINGS
         given = entry.request.recordings
         recorded = environment.record_document(
@@ -203,7 +207,7 @@ class PreviewService:
         if resolved is None:
             return
         text, _ = environment.write_out_templates(recorded.document)
-        order = self._order(entry, text, resolved.plugins, arguments)
+        order = self._order(entry, text, resolved.plugins, arguments, start_ms)
         entry.failing = PreviewStatus.RUN_FAILED
         entry.deadline = time.monotonic() + entry.request.timeout_minutes * 60
         if not entry.process.carry_out(
@@ -249,6 +253,7 @@ class PreviewService:
         document: str,
         plugins: dict[str, PluginRef],
         arguments: dict[str, str],
+        start_ms: int,
     ) -> WorkOrder:
         request, preview = entry.request, entry.preview
         records = request.records or self._records_of(entry.document)
@@ -259,7 +264,7 @@ class PreviewService:
             document=document,
             plugins=plugins,
             arguments=arguments,
-            logical_start_ms=preview.submit_time,
+            logical_start_ms=start_ms,
             engine_url="",
             base_directory=str(self._home),
             user=entry.user,

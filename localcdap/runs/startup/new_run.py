@@ -15,6 +15,7 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.environment import NamespaceEnvironment, RecordedDocument
 from localcdap.pipeline.library.application_model import get_application_artifact
+from localcdap.pipeline.macros.functions import resolve_logical_start
 from localcdap.pipeline.rules.plugin_types import ALERT_PUBLISHER
 from localcdap.pipeline.validation.datasets import DatasetPlanner, create_update_failures
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
@@ -143,15 +144,17 @@ def create_order(run: Run, document: str, plugins: dict[str, PluginRef], home: P
     """Return the order for the process of a run, in which the engine's address is missing.
 
     :param home: the instance's folder.
+    :raises BadRequestError: when the argument ``logical.start.time`` is not a time.
     """
+    arguments, start_ms = complete_arguments(run)
     return WorkOrder(
         run_id=run.run,
         namespace=run.namespace,
         pipeline=run.pipeline,
         document=document,
         plugins=plugins,
-        arguments=run.arguments,
-        logical_start_ms=get_logical_start(run),
+        arguments=arguments,
+        logical_start_ms=start_ms,
         engine_url="",
         base_directory=str(home),
         user=run.user or "",
@@ -159,10 +162,16 @@ def create_order(run: Run, document: str, plugins: dict[str, PluginRef], home: P
     )
 
 
-def get_logical_start(run: Run) -> int:
-    """Return the time for which a run was started, in milliseconds since 1970."""
+def complete_arguments(run: Run) -> tuple[dict[str, str], int]:
+    """Return the arguments of a run with its logical start time, and this time in milliseconds since 1970.
+
+    The record of the run has the arguments that it was given. Without ``logical.start.time`` among them, the
+    run starts for the planned time of its schedule, or for the time of its record.
+
+    :raises BadRequestError: when the argument ``logical.start.time`` is not a time.
+    """
     planned = run.schedule.logical_start if run.schedule is not None else None
-    return run.starting if planned is None else planned
+    return resolve_logical_start(run.arguments, run.starting if planned is None else planned)
 
 
 def build_request(run: Run, document: str) -> RunRequest:

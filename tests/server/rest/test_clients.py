@@ -202,6 +202,17 @@ def test_wrong_calls_of_profiles(client, method, path, body, expected):
     assert client.refused(method, path, body)[0] == expected
 
 
+def test_a_logical_start_time_that_is_none_is_refused(client, pipeline):
+    client.ok("PUT", f"{NS}/apps/late", content=json.dumps(pipeline))
+    arguments = {"in.path": "/nowhere/in.csv", "logical.start.time": "yesterday"}
+
+    status, text = client.refused("POST", f"{NS}/apps/late/{WORKFLOW}/start", arguments)
+
+    assert status == 400
+    assert "'yesterday', which is not a time in milliseconds" in text
+    assert client.ok("GET", f"{NS}/apps/late/{WORKFLOW}/runs") == []
+
+
 def test_terraform_finds_its_run_by_an_argument(client, pipeline):
     client.ok("PUT", f"{NS}/apps/marked", content=json.dumps(pipeline))
     mark = str(uuid.uuid4())
