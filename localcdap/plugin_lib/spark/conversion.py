@@ -17,8 +17,8 @@ _WHOLE: Final = frozenset(("tinyint", "smallint", "int", "bigint"))
 _NUMBERS: Final = _WHOLE | {"float", "double", "decimal"}
 _TIMESTAMPS: Final = frozenset(("timestamp", "timestamp_ntz"))
 _TEXTS: Final = frozenset(("string", "binary"))
-_DATE = r"^\s*[+-]?[0-9]{4,}(-[0-9]{1,2}){0,2}\s*$"
-_DATE_FIRST = r"^\s*[+-]?[0-9]{4,}-"
+_DATE: Final = r"^\s*(?:[0-9]{4}|[+-][0-9]{4,})-[0-9]{2}-[0-9]{2}"
+"""The beginning of a text with a whole date: Spark would complete ``2024``, ``2024-05`` and ``45123``."""
 
 
 def conform_columns(context: SparkContext, df: DataFrame, schema: Schema) -> list[Column]:
@@ -203,14 +203,31 @@ def from_text(text: Column, schema: Schema) -> Column:
             return F.try_to_binary(text, F.lit("base64"))
         case LogicalType.DECIMAL:
             # A cast would round without an error.
-            too_fine = text.rlike(rf"\.[0-9]{{{inner.scale or 0}}}[0-9]*[1-9]")
-            return F.when(~too_fine, text.try_cast(to_ddl(inner)))
+            return F.when(_has_scale(text, inner.scale or 0), text.try_cast(to_ddl(inner)))
         case LogicalType.DATE:
-            return F.when(text.rlike(_DATE), text.try_cast("date"))
+            return F.when(text.rlike(rf"{_DATE}\s*$"), text.try_cast("date"))
         case LogicalType.TIMESTAMP_MILLIS | LogicalType.TIMESTAMP_MICROS | LogicalType.DATETIME:
-            return F.when(text.rlike(_DATE_FIRST), text.try_cast(to_ddl(inner)))
+            return F.when(text.rlike(_DATE), text.try_cast(to_ddl(inner)))
         case _:
             return text.try_cast(to_ddl(inner))
+
+
+def _has_scale(text: Column, scale: int) -> Column:
+    """Whether a number, if the text is one, has no digits but zeros after as many decimals as ``scale``."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    def extract(pattern: str) -> Column:
+        return F.regexp_extract(text, pattern, 1)
+
+    too_fine = text.rlike(rf"\.[0-9]{{{scale}}}[0-9]*[1-9]")
+    mantissa = extract(r"^\s*[+-]?([0-9]*\.?[0-9]*)[eE]")
+    digits = F.replace(mantissa, F.lit("."), F.lit(""))
+    fraction = F.length(extract(r"\.([0-9]*)[eE]"))
+    zeros = F.length(digits) - F.length(F.rtrim(digits, F.lit("0")))
+    exponent = extract(r"[eE]([+-]?[0-9]+)\s*$").try_cast("int")
+    decimals = fraction - zeros - exponent
+    is_zero = F.ltrim(digits, F.lit("0")) == ""
+    return F.when(text.rlike("[eE]"), is_zero | (decimals <= scale)).otherwise(~too_fine)
 
 
 def to_text(value: Column, schema: Schema) -> Column:

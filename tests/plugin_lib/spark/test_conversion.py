@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.spark.conversion import conform_columns
+from localcdap.plugin_lib.spark.conversion import conform_columns, from_text
 
 pytestmark = pytest.mark.spark
 
@@ -111,3 +111,46 @@ def test_other_types_are_refused_before_a_row_is_read(spark, sql, wanted):
         ValueError, match="field 'x' is of type .* in the data, but its schema says"
     ):
         convert(spark, {"x": sql}, x=wanted)
+
+
+PARSED = [
+    (Schema.DATE, "2024-05-01", "2024-05-01"),
+    (Schema.DATE, " 2024-02-29 ", "2024-02-29"),
+    (Schema.DATE, "2023-02-29", None),
+    *((Schema.DATE, text, None) for text in ("45123", "2024", "2024-05", "2024-5-1", "20240501")),
+    *((Schema.DATE, text, None) for text in ("2024-05-01T00:00", "45123-01-01", "2024-05-01x")),
+    (Schema.DATETIME, "2024-05-01T10:20:30.5", "2024-05-01 10:20:30.500000"),
+    *((Schema.DATETIME, text, None) for text in ("2024", "2024-05", "2024-5-1T10:20:30", "10:20")),
+    (Schema.TIMESTAMP, "2024-05-01T10:20:30Z", "2024-05-01 10:20:30"),
+    *((Schema.TIMESTAMP, text, None) for text in ("45123", "2024-05", "-2024")),
+    (Schema.decimal(10, 2), "1.05", "1.05"),
+    (Schema.decimal(10, 2), "1.0500", "1.05"),
+    (Schema.decimal(10, 2), "-105e-2", "-1.05"),
+    (Schema.decimal(10, 2), "1.05E0", "1.05"),
+    (Schema.decimal(10, 2), "1000e-3", "1.00"),
+    (Schema.decimal(10, 2), "12e3", "12000.00"),
+    (Schema.decimal(10, 2), "0e-9", "0.00"),
+    (Schema.decimal(10, 2), ".5e+1", "5.00"),
+    (Schema.decimal(2, 0), "1.2e1", "12"),
+    *((Schema.decimal(10, 2), text, None) for text in ("1005e-3", "1e-9", "1.005", "1.005e0")),
+    *((Schema.decimal(10, 2), text, None) for text in ("1e8", "e5", "1e", "x", "1e99999999999")),
+    (Schema.decimal(2, 0), "1.25e1", None),
+]
+
+
+def test_texts_become_values_or_are_none(spark):
+    from pyspark.sql import functions as f
+
+    rows = spark.range(1).select(
+        [
+            from_text(f.lit(text), schema).cast("string").alias(str(number))
+            for number, (schema, text, _) in enumerate(PARSED)
+        ]
+    )
+    values = list(rows.collect()[0])
+    for (schema, text, expected), value in zip(PARSED, values, strict=True):
+        value = value.rstrip("0") if value is not None and ":" in value else value
+        assert value == (expected.rstrip("0") if expected and ":" in expected else expected), (
+            schema,
+            text,
+        )

@@ -217,3 +217,50 @@ def test_a_sink_never_cuts_a_number(instance, cdap_engine_directory, name: str, 
         assert run.error is not None
         assert "Field 'n' must be of type long, but it is 2.7." in run.error.message
         assert rows == []
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["BigQueryTable", "BigQueryMultiTable"])
+def test_arrays_have_no_null(instance, cdap_engine_directory, name: str):
+    items = Schema.array(Schema.STRING.as_nullable).as_nullable
+    part = Schema.record("part", [("list", items)]).as_nullable
+    given = schema(
+        kind=Schema.STRING,
+        list=items,
+        part=part,
+        parts=Schema.array(part).as_nullable,
+        number=Schema.INT.as_nullable,
+    )
+    lines = plugin(
+        "batchsource", "File", referenceName="r", path="in.json", format="json", schema=str(given)
+    )
+    more = {"splitField": "kind"} if name == "BigQueryMultiTable" else {"table": "arrays"}
+    sink = plugin(
+        "batchsink", name, dataset="shop", referenceName="o", truncateTable="true", **more
+    )
+
+    def write(*rows: dict[str, Any]) -> Any:
+        text = "\n".join(json.dumps({"kind": "arrays", **row}) for row in rows)
+        (instance.home.path / "in.json").write_text(text)
+        return instance.run(pipeline(lines, sink), arguments={"multisink.arrays": str(given)})
+
+    filled = {"list": ["a"], "part": {"list": ["b"]}, "parts": [{"list": ["c"]}], "number": 1}
+    run = write({"number": 3}, {"part": {}, "parts": [{}], "number": 2}, filled)
+    assert run.error is None, run.error
+    rows = instance.cdap.tables.read_rows("default", "shop.arrays", 9).rows
+    assert sorted((row[1:] for row in rows), key=lambda row: row[-1]) == [
+        [["a"], {"list": ["b"]}, [{"list": ["c"]}], 1],
+        [[], {"list": []}, [{"list": []}], 2],
+        [[], None, [], 3],
+    ]
+
+    for row, field in (
+        ({"list": ["a", None]}, "list"),
+        ({"part": {"list": [None]}}, "list"),
+        ({"parts": [{"list": ["a"]}, None]}, "parts"),
+        ({"parts": [{"list": [None]}]}, "list"),
+    ):
+        run = write(filled, row)
+        assert run.error is not None, row
+        assert f"Field '{field}' contains null values in its array" in run.error.message
+        assert run.error.stage == "Out"

@@ -24,6 +24,8 @@ DAY = Schema.record(
         ("ts", Schema.TIMESTAMP.as_nullable),
         ("dt", Schema.DATETIME.as_nullable),
         ("name", Schema.STRING.as_nullable),
+        ("price", Schema.DOUBLE.as_nullable),
+        ("list", Schema.array(Schema.INT).as_nullable),
     ],
 )
 PLACE = {"dataset": "shop", "table": "days"}
@@ -117,13 +119,22 @@ TYPE = "partitionByField: Partition column '{}' is of invalid type '{}'."
             [],
         ),
         (
-            {"clusteringOrder": "name,nil"},
+            {"partitionByField": "day", "clusteringOrder": "name,nil"},
             ["clusteringOrder: Clustering field 'nil' does not exist in the schema."],
         ),
         (
-            {"clusteringOrder": "id,day,ts,dt,name"},
+            {"partitionByField": "day", "clusteringOrder": "id,day,ts,dt,name"},
             ["clusteringOrder: Found '5' number of clustering fields."],
         ),
+        (
+            {"partitionByField": "day", "clusteringOrder": "price,list,ts,id"},
+            [
+                "clusteringOrder: Field 'price' is of unsupported type 'double'.",
+                "clusteringOrder: Field 'list' is of unsupported type 'array'.",
+            ],
+        ),
+        ({"clusteringOrder": "name"}, ["clusteringOrder: Clustering order cannot be validated."]),
+        ({"clusteringOrder": "nil", "partitioningType": "NONE"}, []),
     ],
 )
 def test_what_a_table_may_be_parted_by(properties, problems):

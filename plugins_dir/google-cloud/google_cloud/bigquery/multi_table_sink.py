@@ -20,8 +20,9 @@ from localcdap.plugin_lib.spark.columns import get_column
 
 from ..account import WITHOUT_EFFECT, BigQueryConfig
 from ..multi_sinks import SPLIT, check_split_field, find_destinations, flexible_field
+from .sink_rules import check_upload
 from .tables import check_table, get_table_name, get_written_schema
-from .values import check_value
+from .values import check_arrays, check_value
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -80,6 +81,7 @@ class BigQueryMultiTable(BatchSink):
         config = self.config
         check_reference_name(stage, config.reference_name)
         check_table(stage, config, config.dataset, None)
+        check_upload(stage, config.bucket, config.chunk_size, config.job_labels)
         check_split_field(stage, config, config.split_field)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
@@ -106,6 +108,7 @@ class BigQueryMultiTable(BatchSink):
         which = f.lit(None).cast("int")
         for number, name in enumerate(tables):
             which = f.when(split.isin(name, _strip_database(name)), f.lit(number)).otherwise(which)
+        df = check_arrays(context, df, context.input_schema)
         used = [field.name for field in context.input_schema]
         columns = [
             _check_nulls(

@@ -9,6 +9,8 @@ from localcdap.api import LogicalType, Schema, SourceContext, StageConfigurer, T
 from localcdap.api.tables import Partitioning
 from localcdap.plugin_lib.spark.columns import get_column
 
+from .sink_rules import check_clustering
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -23,7 +25,6 @@ _TIMES: Final = (
 _KINDS: Final[dict[str, Literal["time", "integer"]]] = {"TIME": "time", "INTEGER": "integer"}
 _HOURS: Final = ("HOUR", "HOURLY")
 """Units of partitions that need a field with a time of day."""
-_MAX_CLUSTERED: Final = 4
 _FROM: Final = "partitionFrom"
 _TO: Final = "partitionTo"
 _NO_TIMES: Final = "is partitioned by ingestion time, which is not stored here"
@@ -53,7 +54,7 @@ def check_partitioning(stage: StageConfigurer, config: BigQuerySinkConfig, schem
             ).with_config_property("partitionByField")
         else:
             _check_ranges(stage, config)
-    _check_clustering(stage, config, schema)
+    check_clustering(stage, schema, config.clustering_order, config.partition_by_field)
 
 
 def check_held_partitioning(
@@ -104,7 +105,7 @@ def _check_field(
         stage.failures.add(
             f"Partition column '{name}' is of invalid type '{type.display_name}'.",
             f"Partition column must be {wanted}.",
-        ).with_config_property("partitionByField").with_input_field(name)
+        ).with_config_property("partitionByField").with_input_field(name).with_output_field(name)
 
 
 def _check_ranges(stage: StageConfigurer, config: BigQuerySinkConfig) -> None:
@@ -129,22 +130,6 @@ def _check_ranges(stage: StageConfigurer, config: BigQuerySinkConfig) -> None:
             "Range Interval is not a positive number.",
             "Range interval must be a valid positive integer.",
         ).with_config_property("rangeInterval")
-
-
-def _check_clustering(stage: StageConfigurer, config: BigQuerySinkConfig, schema: Schema) -> None:
-    names = config.clustering_order
-    if len(names) > _MAX_CLUSTERED:
-        stage.failures.add(
-            f"Found '{len(names)}' number of clustering fields.",
-            f"Expected at most '{_MAX_CLUSTERED}' clustering fields.",
-        ).with_config_property("clusteringOrder")
-        return
-    for name in names:
-        if schema.field(name) is None:
-            stage.failures.add(
-                f"Clustering field '{name}' does not exist in the schema.",
-                "Ensure all clustering fields exist in the schema.",
-            ).with_config_property("clusteringOrder", element=name)
 
 
 def check_dates(stage: StageConfigurer, config: BigQuerySourceConfig) -> None:

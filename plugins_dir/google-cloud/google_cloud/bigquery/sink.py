@@ -16,7 +16,6 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import (
-    check_names,
     check_not_view,
     check_reference_name,
     check_table_key,
@@ -27,6 +26,7 @@ from localcdap.plugin_lib.spark.conversion import conform_columns
 from .conditions import list_columns, to_duckdb_condition
 from .partitions import check_held_partitioning, check_partitioning, get_partitioning
 from .sink_config import BigQuerySinkConfig
+from .sink_rules import check_json_fields, check_output, check_upload
 from .sql import SqlError
 from .tables import (
     check_columns,
@@ -35,7 +35,7 @@ from .tables import (
     get_table_name,
     get_written_schema,
 )
-from .values import convert_rows
+from .values import check_arrays, convert_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,6 +57,7 @@ class BigQuerySink(BatchSink):
         config = self.config
         check_reference_name(stage, config.reference_name)
         check_table(stage, config, config.dataset, config.table)
+        check_upload(stage, config.bucket, config.chunk_size, config.job_labels)
         self._check_operation(stage)
         if self._filter and not config.contains_macro("operation"):
             try:
@@ -68,7 +69,8 @@ class BigQuerySink(BatchSink):
         schema = self._get_written_schema(stage.input_schema)
         if schema is None or config.contains_macro("schema"):
             return
-        check_names(stage, schema)
+        check_output(stage, schema)
+        check_json_fields(stage, schema, config.json_fields)
         if stage.input_schema is not None:
             check_input_fields(stage, stage.input_schema, schema)
         if config.operation.lower() != _INSERT and not config.contains_macro("operation"):
@@ -189,6 +191,7 @@ class BigQuerySink(BatchSink):
         held = None if config.truncate else context.find_table(name)
         written = get_written_schema(schema, None if held is None else held.schema)
         rows = convert_rows(context, df, context.input_schema, written, rounds=True)
+        rows = check_arrays(context, rows, context.input_schema)
         context.load_table(name, rows.select(conform_columns(context, rows, written)), written, how)
 
     def preview(self, df: DataFrame, context: SinkContext) -> None:

@@ -60,6 +60,53 @@ def check_value(context: SparkContext, name: str, given: Schema, wanted: Schema)
     return None if value is None else value.cast(to_ddl(given))
 
 
+def check_arrays(context: SparkContext, df: DataFrame, schema: Schema) -> DataFrame:
+    """Return the rows with arrays as BigQuery stores them (CDAP ``BigQueryRecordToJson``), also nested ones.
+
+    A null array is an empty one, and a null among the elements fails the run.
+
+    :param schema: of the rows; fields that the rows lack do not count.
+    """
+    changed: dict[str, Column] = {}
+    for field in schema:
+        if field.name in df.columns:
+            value = _check_array(context, field.name, get_column(field.name), field.schema)
+            if value is not None:
+                changed[field.name] = value
+    return df.select(*(changed.get(name, get_column(name)).alias(name) for name in df.columns))
+
+
+def _check_array(context: SparkContext, name: str, value: Column, schema: Schema) -> Column | None:
+    """Return a value whose arrays are checked; None when its type has no arrays."""
+    from pyspark.sql import functions as f
+
+    inner = schema.non_nullable
+    if inner.fields is not None:
+        parts = [_check_array(context, each.name, value[each.name], each.schema) for each in inner]
+        if all(part is None for part in parts):
+            return None
+        record = f.struct(
+            *(
+                (value[each.name] if part is None else part).alias(each.name)
+                for each, part in zip(inner, parts, strict=True)
+            )
+        )
+        return f.when(value.isNotNull(), record)
+    items = inner.items
+    if items is None:
+        return None
+    message = f.lit(
+        f"Field '{name}' contains null values in its array, which is not allowed by BigQuery."
+    )
+
+    def check(element: Column) -> Column:
+        checked = _check_array(context, name, element, items)
+        failure = build_failure(context, message, items)
+        return f.when(element.isNull(), failure).otherwise(element if checked is None else checked)
+
+    return f.coalesce(f.transform(value, check), f.array().cast(f"array<{to_ddl(items)}>"))
+
+
 def _convert(
     context: SparkContext, name: str, given: Schema, wanted: Schema, *, rounds: bool
 ) -> Column | None:
