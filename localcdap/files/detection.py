@@ -143,7 +143,7 @@ def detect_facts(head: FileHead, options: DetectionOptions = DetectionOptions())
     text = decode_head(content, encoding)
     is_text = format in _TEXTS or named in _TEXTS or options.encoding is not None
     if format == BINARY or (options.format is None and _is_binary(text, may_have_zeros=is_text)):
-        return FileFacts(BINARY, "its contents are binary", encoding)
+        return FileFacts(BINARY, "its contents are binary")
     facts = None
     if format in (None, JSON_LINES):
         facts = _detect_json(text, format or named, is_whole=head.is_whole)
