@@ -91,7 +91,7 @@ class FileFacts(msgspec.Struct, frozen=True):
     """The values of the first record of a table, which are names where it has a header."""
 
 
-class KnownFacts(msgspec.Struct, frozen=True):
+class DetectionOptions(msgspec.Struct, frozen=True):
     """What somebody says of a file, so that it is not detected."""
 
     format: str | None = None
@@ -128,7 +128,7 @@ def read_head(file: str | Path) -> FileHead:
     return FileHead(content[:HEAD_BYTES], name, len(content) <= HEAD_BYTES)
 
 
-def detect_facts(head: FileHead, known: KnownFacts = KnownFacts()) -> FileFacts:  # noqa: B008
+def detect_facts(head: FileHead, options: DetectionOptions = DetectionOptions()) -> FileFacts:  # noqa: B008
     """Return what the beginning of a file says of it. Any bytes have an answer.
 
     The contents decide: the first bytes of Parquet, ORC, Avro and workbooks, and lines of JSON objects.
@@ -136,19 +136,19 @@ def detect_facts(head: FileHead, known: KnownFacts = KnownFacts()) -> FileFacts:
     values.
     """
     content, named = head.content, _SUFFIXES.get(head.suffix)
-    format = known.format or (_find_magic(content, named) if content else named)
+    format = options.format or (_find_magic(content, named) if content else named)
     if format in (PARQUET, ORC, AVRO, WORKBOOK):
         return FileFacts(format, "its first bytes say so" if content else "its name says so")
-    encoding = known.encoding or detect_encoding(content, is_whole=head.is_whole)
+    encoding = options.encoding or detect_encoding(content, is_whole=head.is_whole)
     text = decode_head(content, encoding)
-    is_text = format in _TEXTS or named in _TEXTS or known.encoding is not None
-    if format == BINARY or (known.format is None and _is_binary(text, may_have_zeros=is_text)):
-        return FileFacts(BINARY, "its contents are binary", encoding)
+    is_text = format in _TEXTS or named in _TEXTS or options.encoding is not None
+    if format == BINARY or (options.format is None and _is_binary(text, may_have_zeros=is_text)):
+        return FileFacts(BINARY, "its contents are binary")
     facts = None
     if format in (None, JSON_LINES):
         facts = _detect_json(text, format or named, is_whole=head.is_whole)
     if facts is None and format in (None, DELIMITED):
-        facts = _detect_table(text, head, known)
+        facts = _detect_table(text, head, options)
     if facts is None:
         facts = FileFacts(TEXT, "its lines have no columns" if text.strip() else "it is empty")
     return msgspec.structs.replace(facts, encoding=encoding)
@@ -228,28 +228,28 @@ def _split_lines(text: str, *, is_whole: bool) -> Iterator[str]:
 # -- tables ---------------------------------------------------------------------------------
 
 
-def _detect_table(text: str, head: FileHead, known: KnownFacts) -> FileFacts | None:
+def _detect_table(text: str, head: FileHead, options: DetectionOptions) -> FileFacts | None:
     """Return the facts of delimited text; None for a text without columns."""
     named = _SUFFIXES.get(head.suffix)
-    is_announced = DELIMITED in (known.format, named)
+    is_announced = DELIMITED in (options.format, named)
     if named == TEXT and not is_announced:
         return None
-    delimiter = known.delimiter or _find_delimiter(text, head.suffix, is_whole=head.is_whole)
+    delimiter = options.delimiter or _find_delimiter(text, head.suffix, is_whole=head.is_whole)
     if not delimiter:
         if not is_announced:
             return None
         delimiter = ","
-    count = known.title_lines or 0
+    count = options.title_lines or 0
     numbered = _read_records(text, delimiter, is_whole=head.is_whole, skipped=count)
     rows = [record for _, record in numbered]
-    if known.title_lines is None:
-        may_have_names = known.header is not False
+    if options.title_lines is None:
+        may_have_names = options.header is not False
         first = count_title_rows(rows, may_have_names=may_have_names, is_padded=False)
         count, rows = (numbered[first][0], rows[first:]) if first else (0, rows)
     records = [record for record in rows if record]
     if not is_announced and not _is_table(records, delimiter, is_prose=head.suffix == ".txt"):
         return None
-    header = known.header if known.header is not None else has_header(records)
+    header = options.header if options.header is not None else has_header(records)
     return FileFacts(
         DELIMITED,
         _describe_table(records, delimiter, count, has_header=header),

@@ -9,7 +9,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError
 from localcdap.files import detection
 from localcdap.files.compression import READ_ERRORS
-from localcdap.files.detection import FileFacts, FileHead, KnownFacts, detect_facts, read_head
+from localcdap.files.detection import DetectionOptions, FileFacts, FileHead, detect_facts, read_head
 from localcdap.java.charsets import find_encoding
 from localcdap.text import plural
 
@@ -72,31 +72,31 @@ class FileFormat(msgspec.Struct, frozen=True):
     """Whether a quoted value is known to contain a line end."""
 
 
-def detect_format(given: FileInput) -> FileFormat:
+def detect_format(file: FileInput) -> FileFormat:
     """Return how a file is read.
 
     :raises BadRequestError: when the file cannot be read, or what is asked for is unknown.
     """
-    return build_format(given, detect_input_facts(given, read_input_head(given.path)))
+    return build_format(file, detect_input_facts(file, read_input_head(file.path)))
 
 
-def detect_input_facts(given: FileInput, head: FileHead) -> FileFacts:
+def detect_input_facts(file: FileInput, head: FileHead) -> FileFacts:
     """Return what is asked for of a file, and what its beginning says of the rest.
 
     :raises BadRequestError: when what is asked for is unknown.
     """
-    return detect_facts(head, _check_input(given))
+    return detect_facts(head, _check_input(file))
 
 
-def build_format(given: FileInput, facts: FileFacts) -> FileFormat:
+def build_format(file: FileInput, facts: FileFacts) -> FileFormat:
     """Return how a file is read of which facts are known.
 
     :raises BadRequestError: when lines are to be left out in a format without lines.
     """
-    format = given.format or _name_format(facts)
+    format = file.format or _name_format(facts)
     is_delimited = format in DELIMITED
-    header = given.header if given.header is not None else facts.has_header or not is_delimited
-    skipped = facts.title_lines if is_delimited else given.skip_lines or 0
+    header = file.header if file.header is not None else facts.has_header or not is_delimited
+    skipped = facts.title_lines if is_delimited else file.skip_lines or 0
     if skipped and format not in WITH_LINES:
         raise BadRequestError(
             f"The first lines of a file cannot be left out where it is read as {format}.",
@@ -142,27 +142,27 @@ def describe_format(format: FileFormat) -> str:
     return f"{name}{delimiter}{skipped}, {names}"
 
 
-def _check_input(given: FileInput) -> KnownFacts:
-    if given.format is not None and given.format not in INPUT_FORMATS:
+def _check_input(file: FileInput) -> DetectionOptions:
+    if file.format is not None and file.format not in INPUT_FORMATS:
         raise BadRequestError(
-            f"The format '{given.format}' is unknown.",
+            f"The format '{file.format}' is unknown.",
             f"Choose one of: {', '.join(INPUT_FORMATS)}.",
         )
     encoding = None
-    if given.encoding is not None:
-        encoding = find_encoding(given.encoding)
+    if file.encoding is not None:
+        encoding = find_encoding(file.encoding)
         if encoding is None:
             raise BadRequestError(
-                f"The encoding '{given.encoding}' is unknown.", "Use UTF-8, UTF-16, Windows-1252 …"
+                f"The encoding '{file.encoding}' is unknown.", "Use UTF-8, UTF-16, Windows-1252 …"
             )
-    delimiter = given.delimiter or ("\t" if given.format == TSV else None)
+    delimiter = file.delimiter or ("\t" if file.format == TSV else None)
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise BadRequestError(
             f"The delimiter {delimiter!r} is not one character that is neither a quote nor a line end.",
             "Use a comma, a semicolon, a tab or another character.",
         )
-    format = _DETECTED.get(given.format, given.format) if given.format is not None else None
-    return KnownFacts(format, encoding, delimiter, given.header, given.skip_lines)
+    format = _DETECTED.get(file.format, file.format) if file.format is not None else None
+    return DetectionOptions(format, encoding, delimiter, file.header, file.skip_lines)
 
 
 def _name_format(facts: FileFacts) -> str:

@@ -45,14 +45,14 @@ class RowReader:
     :raises StageError: when the file cannot be read; iterating raises it, too.
     """
 
-    def __init__(self, given: FileInput, format: FileFormat) -> None:
+    def __init__(self, file: FileInput, format: FileFormat) -> None:
         self.format = format
         """How the file is read; of a workbook, with the rows above the table as soon as it is open."""
-        self._given = given
+        self._file = file
         self._stream: io.TextIOWrapper | None = None
         self._decoder: FallbackDecoder | None = None
         self._share: float | None = 0.0
-        self._size = os.stat(given.path).st_size  # noqa: PTH116
+        self._size = os.stat(file.path).st_size  # noqa: PTH116
         self.schema: Schema | None = None
         """The columns as far as the file says them before its rows; None when only the rows say them."""
         self.warnings: list[str] = []
@@ -67,7 +67,7 @@ class RowReader:
         """How much of the file is read, from 0 to 1; None when that is not known."""
         if self._stream is None:
             return self._share
-        if self._given.path.lower().endswith(COMPRESSED) or not self._size:
+        if self._file.path.lower().endswith(COMPRESSED) or not self._size:
             return None
         if self._stream.closed:
             return 1.0
@@ -104,10 +104,10 @@ class RowReader:
     def _open_text(self) -> io.TextIOWrapper:
         encoding, errors = self.format.encoding, "replace"
         self._decoder = FallbackDecoder()
-        if self._given.encoding is None and not encoding.startswith("utf-16"):
+        if self._file.encoding is None and not encoding.startswith("utf-16"):
             # What is not UTF-8 in a file may be a part of it that another program wrote.
             encoding, errors = "utf-8", self._decoder.register()
-        text = open_text(self._given.path, encoding, errors)
+        text = open_text(self._file.path, encoding, errors)
         self._stream = text
         for _ in range(self.format.skip_lines):
             text.readline()
@@ -124,14 +124,14 @@ class RowReader:
     def _read_whole(self, format: str) -> Iterator[Item]:
         if self._size > limits.LARGEST_DOCUMENT:
             raise StageError(
-                f"'{self._given.path}' has {self._size / 2**20:,.0f} MB; a file that is read in one piece "
+                f"'{self._file.path}' has {self._size / 2**20:,.0f} MB; a file that is read in one piece "
                 f"may have {limits.LARGEST_DOCUMENT // 2**20}.",
                 "Split it, or read its lines.",
             )
         if format == DOCUMENT:
             yield {BODY: self._open_text().read()}
         else:
-            with open_input(self._given.path) as stream:
+            with open_input(self._file.path) as stream:
                 yield {BODY: stream.read()}
         self._share = 1.0
 
@@ -142,7 +142,7 @@ class RowReader:
         if first is None:
             return iter(())
         if isinstance(first, UnreadableRow):
-            raise StageError(f"'{self._given.path}': {first.message}", "Correct the first line.")
+            raise StageError(f"'{self._file.path}': {first.message}", "Correct the first line.")
         names = [f"{BODY}_{index + 1}" for index in range(len(first))]
         if self.format.header:
             names = make_safe_names(first)
@@ -180,13 +180,13 @@ class RowReader:
             yield from read_json_records(self._open_text())
         except ValueError as error:
             raise StageError(
-                f"'{self._given.path}': {error}.", "Correct the file, or choose another format."
+                f"'{self._file.path}': {error}.", "Correct the file, or choose another format."
             ) from None
 
     # -- files with types -------------------------------------------------------------------
 
     def _open_typed(self, format: str) -> Iterator[Item]:
-        path = self._given.path
+        path = self._file.path
         try:
             self.schema = read_schema(path, format)
         except (OSError, ValueError, EOFError, StageError) as error:
@@ -200,7 +200,7 @@ class RowReader:
         return _decode(codec, self._read_batches(format, codec))
 
     def _read_batches(self, format: str, codec: RecordCodec) -> Iterator[pa.RecordBatch]:
-        path, done = self._given.path, 0
+        path, done = self._file.path, 0
         try:
             files = ArrowFiles([path], format)
             total = files.count_rows()
@@ -215,17 +215,17 @@ class RowReader:
         self._share = 1.0
 
     def _open_sheet(self) -> Iterator[Item]:
-        name, cells, merged, number = read_sheet(self._given.path, self._given.sheet)
-        unknown = count_formulas_without_result(self._given.path, number)
+        name, cells, merged, number = read_sheet(self._file.path, self._file.sheet)
+        unknown = count_formulas_without_result(self._file.path, number)
         if unknown:
             self.warnings.append(
                 f"The sheet '{name}' has {plural(unknown, 'formula')} without a stored result: their cells "
                 "are empty. Save it in a program that calculates."
             )
-        count = self._given.skip_lines
+        count = self._file.skip_lines
         if count is None:
             texts = [[format_cell(cell) for cell in row] for row in cells[:_LOOKED_AT]]
-            may = self._given.header is not False
+            may = self._file.header is not False
             count = count_title_rows(texts, may_have_names=may, is_padded=True, merged=merged)
         self.format = msgspec.structs.replace(self.format, skip_lines=count)
         rows = [row for row in cells[count:] if any(cell != "" for cell in row)]

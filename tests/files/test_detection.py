@@ -138,6 +138,10 @@ def test_the_reason_says_what_the_format_does_not(text, name, reason):
     assert guess(text, name).reason.startswith(reason)
 
 
+def test_a_binary_file_has_no_encoding():
+    assert guess(b"\x89PNG\r\n\x1a\n\x00\x00").encoding == "UTF-8"
+
+
 @pytest.mark.parametrize(
     ("content", "codec", "java"),
     [

@@ -70,23 +70,23 @@ def find_first_directive(recipe: BuiltRecipe) -> tuple[str, bool] | None:
     return step.name, BODY in (name.lower() for name in step.directive.reads_columns())
 
 
-def detect_recipe_format(given: FileInput, first: tuple[str, bool] | None) -> FileFormat:
+def detect_recipe_format(file: FileInput, first: tuple[str, bool] | None) -> FileFormat:
     """Return how a file is read to which a recipe is applied.
 
     :param first: see :func:`find_first_directive`. Unless the format is given, such a recipe gets the lines
         of a text file, or the whole file where the directive parses one.
     :raises BadRequestError: as :func:`.files.formats.detect_format`.
     """
-    if given.format is not None or first is None or not first[1]:
-        return detect_format(given)
-    head = read_input_head(given.path)
-    facts = detect_input_facts(given, head)
-    format = build_format(given, facts)
+    if file.format is not None or first is None or not first[1]:
+        return detect_format(file)
+    head = read_input_head(file.path)
+    facts = detect_input_facts(file, head)
+    format = build_format(msgspec.structs.replace(file, skip_lines=None), facts)
     names = {name.strip().lower() for name in facts.columns} if format.header else set()
     if format.format in DELIMITED and BODY in names:
         return format
-    wanted = _find_body_format(format.format, first[0], head.content)
-    return build_format(msgspec.structs.replace(given, format=wanted), facts)
+    body_format = _find_body_format(format.format, first[0], head.content)
+    return build_format(msgspec.structs.replace(file, format=body_format), facts)
 
 
 def _find_body_format(format: str, directive: str, head: bytes) -> str:

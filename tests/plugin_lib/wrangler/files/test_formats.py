@@ -12,10 +12,10 @@ from localcdap.files.rows import RowReader
 from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format
 
 
-def read(path: Path, content: str, directive: str) -> list[Any]:
+def read(path: Path, content: str, directive: str, **how: Any) -> list[Any]:
     """The rows of a file for a recipe whose first directive reads ``body``."""
     path.write_text(content, newline="")
-    given = FileInput(str(path))
+    given = FileInput(str(path), **how)
     reader = RowReader(given, detect_recipe_format(given, (directive, True)))
     rows = list(reader)
     reader.close()
@@ -49,3 +49,10 @@ def test_a_recipe_that_parses_the_body_gets_it(
 
 def test_a_column_of_values_may_be_called_body(tmp_path: Path) -> None:
     assert read(tmp_path / "a.csv", "id,body\n1,x\n", "uppercase") == [{"id": "1", "body": "x"}]
+
+
+def test_lines_may_be_left_out_of_those_that_a_recipe_gets(tmp_path: Path) -> None:
+    content = '{"made": "by a program"}\n{"a": 1}\n'
+    assert read(tmp_path / "a.json", content, "parse-as-json", skip_lines=1) == [
+        {"body": '{"a": 1}'}
+    ]
