@@ -20,7 +20,7 @@ from localcdap.store.transactions.operations import (
 )
 from localcdap.store.transactions.pending_rows import PendingRows
 from localcdap.store.transactions.stored_rows import StoredRows
-from localcdap.store.transactions.table import Table, TableRef
+from localcdap.store.transactions.table import OpenedTable, TableRef
 
 _CHUNK: Final = 10_000
 """Rows that are converted at a time."""
@@ -70,7 +70,7 @@ class AppliedRows:
         """
         return _describe(self._tx, self._namespace, self._dataset, table).table
 
-    def perform(self, table: Table, operation: Operation) -> Result:
+    def perform(self, table: OpenedTable, operation: Operation) -> Result:
         """Perform one operation.
 
         :raises BadRequestError: when it does not fit the table.

@@ -27,7 +27,7 @@ from localcdap.store.transactions.monitor import TransactionMonitor
 from localcdap.store.transactions.operations import AnyOperation, Result, Rows
 from localcdap.store.transactions.session import LocalTransactionSession
 from localcdap.store.transactions.structured_table import StructuredTableInfo
-from localcdap.store.transactions.table import Table, TableRef
+from localcdap.store.transactions.table import OpenedTable, TableRef
 from localcdap.transactions.calls import LEASE_S, Accessor
 from localcdap.transactions.client import TransactionHost
 
@@ -219,7 +219,7 @@ class _LeasedTransaction:
         return rows
 
 
-def _open_table(session: LocalTransactionSession, ref: TableRef) -> Table:
+def _open_table(session: LocalTransactionSession, ref: TableRef) -> OpenedTable:
     if ref.is_structured:
         return StructuredTableInfo(session.get_specification(ref.table))
     return session.open_dataset(ref.namespace, ref.dataset).get_table(ref.table)

@@ -25,7 +25,7 @@ from localcdap.store.transactions.messages import decode_rows, encode_operation
 from localcdap.store.transactions.opened_datasets import TransactionRows, Unguarded
 from localcdap.store.transactions.operations import AnyOperation, Operation, Result, Rows
 from localcdap.store.transactions.pending_rows import PendingRows
-from localcdap.store.transactions.table import StoredRow, Table, TableRef
+from localcdap.store.transactions.table import OpenedTable, StoredRow, TableRef
 from localcdap.text import format_available
 
 
@@ -41,7 +41,7 @@ class AdminRows:
         """The schemas to which tables were changed before they were opened."""
         self._emptied: Final[set[str]] = set()
         """The tables that lost their rows before they were opened."""
-        self._opened: Final[dict[str, _OpenedTable]] = {}
+        self._opened: Final[dict[str, _CopiedTable]] = {}
 
     def open(self, layout: StorageLayout, name: str) -> RowTable:
         """Return the rows of a table.
@@ -75,7 +75,7 @@ class AdminRows:
 
     def _note_creation(self, tables: Mapping[str, TableLayout]) -> None:
         for name, table in tables.items():
-            self._opened[name] = _OpenedTable(_open_table(name, str(table.schema), table.key), [])
+            self._opened[name] = _CopiedTable(_open_table(name, str(table.schema), table.key), [])
 
     def _note_change(self, name: str, schema: Schema) -> None:
         if name in self._opened:
@@ -86,7 +86,7 @@ class AdminRows:
     def _note_truncation(self, tables: Iterable[str]) -> None:
         for name in tables:
             if name in self._opened:
-                self._opened[name] = _OpenedTable(self._opened[name].table, [])
+                self._opened[name] = _CopiedTable(self._opened[name].table, [])
             else:
                 self._emptied.add(name)
 
@@ -95,7 +95,7 @@ class AdminRows:
             self._opened.pop(name, None)
             self._existing.discard(name)
 
-    def perform(self, table: Table, operation: Operation) -> Result:
+    def perform(self, table: OpenedTable, operation: Operation) -> Result:
         """Perform an operation on the copy, and note it when it changes rows."""
         opened = self._opened.get(table.ref.table)
         if opened is None or opened.table is not table:
@@ -117,7 +117,7 @@ class AdminRows:
                 changes.append(RowChanges(opened.table.ref.table, str(file)))
         return changes
 
-    def _open(self, name: str) -> _OpenedTable:
+    def _open(self, name: str) -> _CopiedTable:
         if name not in self._existing:
             raise NotFoundError(f"The table '{name}' does not exist.", "Create it before.")
         copy = self._copies.get(name)
@@ -128,13 +128,13 @@ class AdminRows:
         if name not in self._emptied:
             chunks = unpack(Path(copy.file).read_bytes(), list[Rows])
         rows = (tuple(row) for chunk in chunks for row in decode_rows(table, chunk).values)
-        opened = _OpenedTable(table, rows)
+        opened = _CopiedTable(table, rows)
         for schema in self._wider.get(name, ()):
             opened = opened.widen(schema)
         return opened
 
 
-class _OpenedTable:
+class _CopiedTable:
     """A table with all rows in memory, and the operations that have changed them."""
 
     def __init__(self, table: DatasetTable, rows: Iterable[StoredRow]) -> None:
@@ -153,14 +153,14 @@ class _OpenedTable:
         taken, self._operations = self._operations, []
         return taken
 
-    def widen(self, schema: Schema) -> _OpenedTable:
+    def widen(self, schema: Schema) -> _CopiedTable:
         """Return the table after its schema has become a wider one."""
         old = self.table
         merged = merge_schemas(old.schema, schema)
         rows = [encode_json_record(old.to_record(row)) for row in self._rows.list_written()]
         table = _open_table(old.ref.table, str(merged), old.key[0] if old.key else None)
         wider = decode_json_records(merged, rows)
-        return _OpenedTable(table, (tuple(map(row.get, table.columns)) for row in wider))
+        return _CopiedTable(table, (tuple(map(row.get, table.columns)) for row in wider))
 
 
 def _open_table(name: str, document: str, key: str | None) -> DatasetTable:

@@ -22,7 +22,7 @@ from localcdap.store.transactions.opened_datasets import FindType, find_built_in
 from localcdap.store.transactions.operations import Operation, Result, Rows
 from localcdap.store.transactions.runner import RetryingTransactionRunner
 from localcdap.store.transactions.session import TransactionSession
-from localcdap.store.transactions.table import Table
+from localcdap.store.transactions.table import OpenedTable
 from localcdap.transactions.calls import LEASE_S, Accessor, TransactionCalls
 
 
@@ -58,7 +58,7 @@ class RemoteTransactionSession:
         with self._translate_lost_host():
             return self._service.get_specification(self._token, table)
 
-    def perform(self, table: Table, operation: Operation) -> Result:
+    def perform(self, table: OpenedTable, operation: Operation) -> Result:
         operation.prepare(table)  # raises errors before the operation is sent
         message = cast(Any, encode_operation(table, operation))
         with self._translate_lost_host():

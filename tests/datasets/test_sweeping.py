@@ -12,7 +12,7 @@ from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.errors import LocalcdapError, NotFoundError, TransactionConflictError
 from localcdap.datasets.listeners import DeletedNamespaceCleanup
 from localcdap.store.transactions.operations import Delete, Operation, Write
-from localcdap.store.transactions.selections import Selection
+from localcdap.store.transactions.selections import RowSelection
 from localcdap.store.transactions.session import LocalTransactionSession
 from localcdap.store.transactions.structured_table import StructuredTableInfo
 
@@ -100,7 +100,7 @@ def test_rows_of_a_deleted_namespace_may_be_deleted(instance: Instance):
     put(instance, "team", first)
     instance.namespaces.delete("team")
 
-    begin(instance, Delete(Selection(keys=[("team", first, 1)]))).commit()
+    begin(instance, Delete(RowSelection(keys=[("team", first, 1)]))).commit()
     assert rows(instance, "keyed") == []
 
 

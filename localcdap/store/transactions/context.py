@@ -22,10 +22,10 @@ from localcdap.api.errors import TableUsageError, TransactionConflictError, Tran
 from localcdap.store.transactions import operations as op
 from localcdap.store.transactions.dataset_session import OpenedDataset
 from localcdap.store.transactions.opened_datasets import FindType, find_built_in, open_dataset
-from localcdap.store.transactions.selections import Selection
+from localcdap.store.transactions.selections import RowSelection
 from localcdap.store.transactions.session import TransactionSession
 from localcdap.store.transactions.structured_table import StructuredTableInfo
-from localcdap.store.transactions.table import Table
+from localcdap.store.transactions.table import OpenedTable
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -67,7 +67,7 @@ class SessionContext:
         owner = self._namespace if namespace is None else namespace
         return open_dataset(self, self._find_type, owner, name, arguments or {})
 
-    def perform(self, table: Table, operation: op.Operation) -> op.Result:
+    def perform(self, table: OpenedTable, operation: op.Operation) -> op.Result:
         """Execute an operation on a structured table or a table of a dataset."""
         return self._call(self._session.perform, table, operation)
 
@@ -137,14 +137,14 @@ class _Table(StructuredTable):
         self._context.require_open()
         key = self._table.check_row(record)
         values = {name: value for name, value in record.items() if name not in self._table.key}
-        self._do(op.Update(Selection(keys=[key]), values))
+        self._do(op.Update(RowSelection(keys=[key]), values))
 
     def read(self, key: Key, columns: Collection[str] | None = None) -> StructuredRow | None:
         names = None if columns is None else list(columns)
-        return next(self._read(op.Read(Selection(keys=[key]), names)), None)
+        return next(self._read(op.Read(RowSelection(keys=[key]), names)), None)
 
     def multi_read(self, keys: Iterable[Key]) -> list[StructuredRow]:
-        return list(self._read(op.Read(Selection(keys=list(keys)))))
+        return list(self._read(op.Read(RowSelection(keys=list(keys)))))
 
     def scan(
         self,
@@ -174,15 +174,15 @@ class _Table(StructuredTable):
         self._do(op.Increment(key, {column: amount}))
 
     def delete(self, key: Key) -> None:
-        self._do(op.Delete(Selection(keys=[key])))
+        self._do(op.Delete(RowSelection(keys=[key])))
 
     def delete_all(self, range: Range, *, options: Collection[QueryOption] = ()) -> None:
         self._context.require_open()
         self._table.check_prefix_range(range)
-        self._do(op.Delete(Selection(ranges=[range])))
+        self._do(op.Delete(RowSelection(ranges=[range])))
 
     def scan_delete_all(self, range: Range) -> None:
-        self._do(op.Delete(Selection(ranges=[range])))
+        self._do(op.Delete(RowSelection(ranges=[range])))
 
     def update_all(self, range: Range, values: RowValues) -> None:
         self._context.require_open()
@@ -190,7 +190,7 @@ class _Table(StructuredTable):
         self._table.check_prefix_range(range)
         if not values:
             raise TableUsageError(f"No fields of table {self._table.id} are given to update")
-        self._do(op.Update(Selection(ranges=[range]), dict(values)))
+        self._do(op.Update(RowSelection(ranges=[range]), dict(values)))
 
     def count(
         self,
@@ -203,10 +203,10 @@ class _Table(StructuredTable):
         assert isinstance(number, int)
         return number
 
-    def _select(self, ranges: Iterable[Range], filters: Collection[Filter] = ()) -> Selection:
+    def _select(self, ranges: Iterable[Range], filters: Collection[Filter] = ()) -> RowSelection:
         """Return the rows in any of the ranges that match any of the filters, if there are any."""
         self._context.require_open()
-        selection = Selection(ranges=list(ranges), filters=list(filters))
+        selection = RowSelection(ranges=list(ranges), filters=list(filters))
         for range in selection.ranges or ():
             self._table.check_scan_range(range)
         self._table.check_indexes(name for name, _ in filters)

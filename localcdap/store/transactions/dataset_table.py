@@ -16,7 +16,7 @@ from localcdap.api.schema import Schema, Type
 from localcdap.api.serialization.value_types import is_unicode, is_writable
 from localcdap.store.columns import to_column_type
 from localcdap.store.table_catalog import to_identifier
-from localcdap.store.transactions.table import KeyValues, Table, TableRef, show_value
+from localcdap.store.transactions.table import KeyValues, OpenedTable, TableRef, show_value
 from localcdap.text import format_available
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class TableInfo(msgspec.Struct, frozen=True, dict=True):
         return DatasetTable(self)
 
 
-class DatasetTable(Table):
+class DatasetTable(OpenedTable):
     """A table of a dataset. It has a key of one column, or none; its rows have no order of their own."""
 
     def __init__(self, info: TableInfo) -> None:

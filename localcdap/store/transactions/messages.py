@@ -8,19 +8,19 @@ from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.store.transactions.dataset_table import DatasetTable
 from localcdap.store.transactions.operations import Operation, Rows
-from localcdap.store.transactions.table import Table
+from localcdap.store.transactions.table import OpenedTable
 
 _FIELD = "value"
 
 
-def encode_operation(table: Table, operation: Operation) -> Operation:
+def encode_operation(table: OpenedTable, operation: Operation) -> Operation:
     """Return an operation for a message."""
     if table.codec is None:
         return operation
     return operation.convert(table, lambda _, value: encode_json_record(value))
 
 
-def decode_operation(table: Table, operation: Operation) -> Operation:
+def decode_operation(table: OpenedTable, operation: Operation) -> Operation:
     """Return the operation of a message.
 
     :raises BadRequestError: when a value does not fit its column.
@@ -38,14 +38,14 @@ def decode_operation(table: Table, operation: Operation) -> Operation:
     return operation.convert(table, decode)
 
 
-def encode_rows(table: Table, rows: Rows) -> Rows:
+def encode_rows(table: OpenedTable, rows: Rows) -> Rows:
     """Return rows for a message."""
     if table.codec is None:
         return rows
     return Rows(rows.columns, [encode_json_record(list(values)) for values in rows.values])
 
 
-def decode_rows(table: Table, rows: Rows) -> Rows:
+def decode_rows(table: OpenedTable, rows: Rows) -> Rows:
     """Return the rows of a message."""
     if not isinstance(table, DatasetTable) or table.codec is None:
         return rows

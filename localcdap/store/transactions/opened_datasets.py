@@ -22,8 +22,8 @@ from localcdap.api.errors import NotFoundError, TransactionError
 from localcdap.store.transactions import operations as op
 from localcdap.store.transactions.dataset_session import OpenedDataset
 from localcdap.store.transactions.dataset_table import DatasetTable
-from localcdap.store.transactions.selections import Selection
-from localcdap.store.transactions.table import Table
+from localcdap.store.transactions.selections import RowSelection
+from localcdap.store.transactions.table import OpenedTable
 
 FindType = Callable[[str, DatasetSpecification], DatasetDefinition]
 """Returns the type of a dataset in a namespace.
@@ -55,7 +55,7 @@ def find_built_in(
 class RowOperations(Protocol):
     """Performs operations on the rows of tables."""
 
-    def perform(self, table: Table, operation: op.Operation) -> op.Result: ...
+    def perform(self, table: OpenedTable, operation: op.Operation) -> op.Result: ...
 
 
 class DatasetOperations(RowOperations, Protocol):
@@ -107,7 +107,7 @@ class FilesOnly:
     def open_dataset(self, namespace: str, name: str) -> OpenedDataset:
         return self._transaction.open_dataset(namespace, name)
 
-    def perform(self, table: Table, operation: op.Operation) -> op.Result:
+    def perform(self, table: OpenedTable, operation: op.Operation) -> op.Result:
         """Refuse the operation.
 
         :raises TransactionError: always.
@@ -191,7 +191,7 @@ class TransactionRows:
         self.key = table.key[0] if table.key else None
 
     def read(self, key: Any) -> Row | None:
-        rows = self._read(op.Read(Selection(keys=[(key,)])))
+        rows = self._read(op.Read(RowSelection(keys=[(key,)])))
         return rows[0] if rows else None
 
     def select(
@@ -202,7 +202,7 @@ class TransactionRows:
         descending: bool = False,
         limit: int | None = None,
     ) -> list[Row]:
-        selection = Selection(conditions=list(conditions))
+        selection = RowSelection(conditions=list(conditions))
         return self._read(op.Read(selection, None, list(order_by), descending, limit))
 
     def select_values(
@@ -212,14 +212,14 @@ class TransactionRows:
         *,
         order_by: Sequence[str] = (),
     ) -> list[tuple[Any, ...]]:
-        selection = Selection(conditions=list(conditions))
+        selection = RowSelection(conditions=list(conditions))
         result = self._perform(op.Read(selection, list(columns), list(order_by)))
         assert isinstance(result, op.Rows)
         pick = itemgetter(*map(list(result.columns).index, columns))
         return list(map(pick, result.values))
 
     def count(self, conditions: Sequence[RowCondition] = ()) -> int:
-        number = self._perform(op.Count(Selection(conditions=list(conditions))))
+        number = self._perform(op.Count(RowSelection(conditions=list(conditions))))
         assert isinstance(number, int)
         return number
 
@@ -235,7 +235,7 @@ class TransactionRows:
         self._perform(op.Write([{column: key, **values}]))
 
     def delete(self, conditions: Sequence[RowCondition]) -> int:
-        number = self._perform(op.Delete(Selection(conditions=list(conditions))))
+        number = self._perform(op.Delete(RowSelection(conditions=list(conditions))))
         assert isinstance(number, int)
         return number
 

@@ -16,14 +16,14 @@ from localcdap.api.dataset.access import AccessKind
 from localcdap.store.transactions.pending_rows import PendingRows
 from localcdap.store.transactions.selections import (
     Convert,
-    Selection,
+    RowSelection,
     convert_key,
     to_comparable,
 )
 from localcdap.store.transactions.stored_rows import RowBatch, StoredRows
-from localcdap.store.transactions.table import KeyValues, Table
+from localcdap.store.transactions.table import KeyValues, OpenedTable
 
-ALL_ROWS = Selection()
+ALL_ROWS = RowSelection()
 
 
 class Rows(msgspec.Struct, array_like=True):
@@ -56,14 +56,14 @@ class Operation(msgspec.Struct, frozen=True, tag=True):
     def writes(self) -> bool:
         return self.access is not AccessKind.READ
 
-    def prepare(self, table: Table) -> Action:
+    def prepare(self, table: OpenedTable) -> Action:
         """Check the operation, and return the action that executes it.
 
         :raises BadRequestError: when the operation does not fit the table.
         """
         raise NotImplementedError
 
-    def convert(self, table: Table, convert: Convert) -> Operation:
+    def convert(self, table: OpenedTable, convert: Convert) -> Operation:
         """Return the operation with all values of columns converted."""
         return self
 
@@ -71,9 +71,9 @@ class Operation(msgspec.Struct, frozen=True, tag=True):
 class _Selecting(Operation, frozen=True):
     """An operation on selected rows."""
 
-    selection: Selection = ALL_ROWS
+    selection: RowSelection = ALL_ROWS
 
-    def convert(self, table: Table, convert: Convert) -> Operation:
+    def convert(self, table: OpenedTable, convert: Convert) -> Operation:
         return msgspec.structs.replace(self, selection=self.selection.convert(table, convert))
 
 
@@ -87,7 +87,7 @@ class Read(_Selecting, frozen=True, tag=True):
     descending: bool = False
     limit: int | None = None
 
-    def prepare(self, table: Table) -> Action:
+    def prepare(self, table: OpenedTable) -> Action:
         limit = table.check_limit(self.limit)
         selection = self.selection.check(table)
         columns = table.check_columns(self.columns)
@@ -107,7 +107,7 @@ class Count(_Selecting, frozen=True, tag=True):
 
     access = AccessKind.READ
 
-    def prepare(self, table: Table) -> Action:
+    def prepare(self, table: OpenedTable) -> Action:
         selection = self.selection.check(table)
 
         def count(rows: TableRows) -> int:
@@ -125,7 +125,7 @@ class Write(Operation, frozen=True, tag=True):
     replaces: bool = False
     """Whether columns that a row lacks become null; otherwise they keep their values."""
 
-    def prepare(self, table: Table) -> Action:
+    def prepare(self, table: OpenedTable) -> Action:
         batch = RowBatch(table, table.check_rows(self.rows, whole=self.replaces))
 
         def write(rows: TableRows) -> None:
@@ -137,7 +137,7 @@ class Write(Operation, frozen=True, tag=True):
 
         return write
 
-    def convert(self, table: Table, convert: Convert) -> Operation:
+    def convert(self, table: OpenedTable, convert: Convert) -> Operation:
         return Write([_convert_values(row, convert) for row in self.rows], self.replaces)
 
 
@@ -146,7 +146,7 @@ class Update(_Selecting, frozen=True, tag=True):
 
     values: dict[str, Any] = {}
 
-    def prepare(self, table: Table) -> Action:
+    def prepare(self, table: OpenedTable) -> Action:
         table.check_not_key(self.values)
         values = {name: table.check_value(name, value) for name, value in self.values.items()}
         selection = self.selection.check(table)
@@ -158,7 +158,7 @@ class Update(_Selecting, frozen=True, tag=True):
 
         return update
 
-    def convert(self, table: Table, convert: Convert) -> Operation:
+    def convert(self, table: OpenedTable, convert: Convert) -> Operation:
         selection = self.selection.convert(table, convert)
         return Update(selection, _convert_values(self.values, convert))
 
@@ -166,7 +166,7 @@ class Update(_Selecting, frozen=True, tag=True):
 class Delete(_Selecting, frozen=True, tag=True):
     """Removes rows, and returns their number."""
 
-    def prepare(self, table: Table) -> Action:
+    def prepare(self, table: OpenedTable) -> Action:
         selection = self.selection.check(table)
 
         def delete(rows: TableRows) -> int:
@@ -189,7 +189,7 @@ class Increment(_Changing, frozen=True, tag=True):
 
     amounts: dict[str, int]
 
-    def prepare(self, table: Table) -> Action:
+    def prepare(self, table: OpenedTable) -> Action:
         key = table.check_key(self.key)
         bits = {column: table.check_number(column) for column in self.amounts}
         for column, amount in self.amounts.items():
@@ -214,7 +214,7 @@ class Increment(_Changing, frozen=True, tag=True):
 
         return increment
 
-    def convert(self, table: Table, convert: Convert) -> Operation:
+    def convert(self, table: OpenedTable, convert: Convert) -> Operation:
         return Increment(convert_key(table, self.key, convert), self.amounts)
 
 
@@ -225,7 +225,7 @@ class CompareAndSwap(_Changing, frozen=True, tag=True):
     old: Any
     new: Any
 
-    def prepare(self, table: Table) -> Action:
+    def prepare(self, table: OpenedTable) -> Action:
         key = table.check_key(self.key)
         table.check_not_key([self.column])
         old, new = (table.check_value(self.column, value) for value in (self.old, self.new))
@@ -239,7 +239,7 @@ class CompareAndSwap(_Changing, frozen=True, tag=True):
 
         return swap
 
-    def convert(self, table: Table, convert: Convert) -> Operation:
+    def convert(self, table: OpenedTable, convert: Convert) -> Operation:
         old, new = (convert(self.column, value) for value in (self.old, self.new))
         return CompareAndSwap(convert_key(table, self.key, convert), self.column, old, new)
 
@@ -262,7 +262,7 @@ def _read_for_change(rows: TableRows, key: KeyValues) -> dict[str, Any]:
     """Return the row with a key; without one, a row that has only the key."""
     _note(rows, [key], writes=True)
     table = rows.table
-    found = rows.read(Selection(keys=[key]).check(table), table.columns)
+    found = rows.read(RowSelection(keys=[key]).check(table), table.columns)
     if found:
         return dict(zip(table.columns, found[0], strict=True))
     return {**dict.fromkeys(table.columns), **dict(zip(table.key, key, strict=True))}

@@ -13,7 +13,7 @@ from localcdap.store.store import Transaction
 from localcdap.store.transactions.dataset_table import DatasetTable
 from localcdap.store.transactions.selections import (
     CheckedSelection,
-    Selection,
+    RowSelection,
     get_key,
     sort_rows,
 )
@@ -177,7 +177,7 @@ class PendingRows:
     def _complete(self, key: KeyValues, row: dict[str, Any]) -> StoredRow:
         """Return the row with a key after a change."""
         if len(row) < len(self.table.columns):
-            keyed = Selection(keys=[key]).check(self.table)
+            keyed = RowSelection(keys=[key]).check(self.table)
             before = self.read(keyed, self.table.columns)
             row = {**self.table.to_record(before[0]), **row} if before else row
             self.table.require_values(row)

@@ -35,7 +35,7 @@ from localcdap.store.transactions.opened_datasets import (
 )
 from localcdap.store.transactions.operations import Operation, Result
 from localcdap.store.transactions.session import TransactionSession
-from localcdap.store.transactions.table import Table
+from localcdap.store.transactions.table import OpenedTable
 
 T = TypeVar("T")
 MakeContext = Callable[[TransactionSession], SessionContext]
@@ -196,7 +196,7 @@ class _SingleOperationSession:
     def get_specification(self, table: str) -> StructuredTableSpecification:
         return self._run(lambda context: context.table(table).specification)
 
-    def perform(self, table: Table, operation: Operation) -> Result:
+    def perform(self, table: OpenedTable, operation: Operation) -> Result:
         return self._run(lambda context: context.perform(table, operation))
 
     def open_dataset(self, namespace: str, name: str) -> OpenedDataset:

@@ -12,7 +12,7 @@ import msgspec
 from localcdap.api.app.table import Bound, Filter, Key, Range
 from localcdap.api.dataset.rows import RowComparison, RowCondition
 from localcdap.store.transactions.sql import ALL, SqlCondition, match_all, match_any
-from localcdap.store.transactions.table import KeyValues, Point, StoredRow, Table
+from localcdap.store.transactions.table import KeyValues, OpenedTable, Point, StoredRow
 
 Convert = Callable[[str, Any], Any]
 """Converts a value of a column."""
@@ -27,7 +27,7 @@ _COMPARE: Final[dict[RowComparison, Callable[[Any, Any], bool]]] = {
 }
 
 
-class Selection(msgspec.Struct, frozen=True):
+class RowSelection(msgspec.Struct, frozen=True):
     """The rows that meet all of these parts; without any part, all rows of the table."""
 
     keys: list[Key] | None = None
@@ -39,14 +39,14 @@ class Selection(msgspec.Struct, frozen=True):
     conditions: list[RowCondition] = []
     """Conditions, all of which a row fulfils; a null fulfils none."""
 
-    def check(self, table: Table) -> CheckedSelection:
+    def check(self, table: OpenedTable) -> CheckedSelection:
         """Check the columns and values.
 
         :raises BadRequestError: when they do not fit the table.
         """
         return CheckedSelection(table, self)
 
-    def convert(self, table: Table, convert: Convert) -> Selection:
+    def convert(self, table: OpenedTable, convert: Convert) -> RowSelection:
         """Return the selection with all values of keys and conditions converted."""
         keys = self.keys
         if keys is not None:
@@ -58,7 +58,7 @@ class Selection(msgspec.Struct, frozen=True):
 class CheckedSelection:
     """A selection whose values are those that the columns of a table hold."""
 
-    def __init__(self, table: Table, selection: Selection) -> None:
+    def __init__(self, table: OpenedTable, selection: RowSelection) -> None:
         self._table = table
         if not table.is_ordered_by_key and (selection.ranges is not None or selection.filters):
             raise table.make_error(
@@ -123,12 +123,12 @@ class CheckedSelection:
             yield _make_predicate(table, condition)
 
 
-def get_key(table: Table, row: StoredRow) -> KeyValues:
+def get_key(table: OpenedTable, row: StoredRow) -> KeyValues:
     """Return the values of the key of a row."""
     return tuple(row[table.positions[name]] for name in table.key)
 
 
-def convert_key(table: Table, key: Key, convert: Convert) -> Key:
+def convert_key(table: OpenedTable, key: Key, convert: Convert) -> Key:
     """Return a key with all values converted."""
     if isinstance(key, dict):
         return {name: convert(name, value) for name, value in key.items()}
@@ -143,7 +143,7 @@ def to_comparable(value: Any) -> Any:
 
 
 def sort_rows(
-    table: Table, rows: list[StoredRow], order_by: Sequence[str], descending: bool
+    table: OpenedTable, rows: list[StoredRow], order_by: Sequence[str], descending: bool
 ) -> list[StoredRow]:
     """Return rows ordered by columns, nulls last."""
     for column in reversed(order_by):
@@ -154,7 +154,7 @@ def sort_rows(
     return rows
 
 
-def _build_range(table: Table, range: Range, points: tuple[Point, Point]) -> SqlCondition:
+def _build_range(table: OpenedTable, range: Range, points: tuple[Point, Point]) -> SqlCondition:
     begin, end = points
     inclusive = range.begin_bound is range.end_bound is Bound.INCLUSIVE
     if begin == end and begin[0] and inclusive:
@@ -168,7 +168,7 @@ def _build_range(table: Table, range: Range, points: tuple[Point, Point]) -> Sql
     )
 
 
-def _make_predicate(table: Table, condition: RowCondition) -> Predicate:
+def _make_predicate(table: OpenedTable, condition: RowCondition) -> Predicate:
     position, compare = table.positions[condition.column], _COMPARE[condition.comparison]
     limit = condition.value
     if condition.comparison is RowComparison.ONE_OF:

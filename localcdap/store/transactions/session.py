@@ -33,7 +33,7 @@ from localcdap.store.transactions.dataset_session import (
 from localcdap.store.transactions.operations import Operation, Result, TableRows
 from localcdap.store.transactions.stored_rows import StoredRows
 from localcdap.store.transactions.structured_table import StructuredTableInfo, find_specification
-from localcdap.store.transactions.table import Table
+from localcdap.store.transactions.table import OpenedTable
 
 NamespaceCheck = Callable[[str, int], None]
 """Raises an error unless there is a namespace of this name and generation."""
@@ -58,7 +58,7 @@ class TransactionSession(Protocol):
         """
         ...
 
-    def perform(self, table: Table, operation: Operation) -> Result:
+    def perform(self, table: OpenedTable, operation: Operation) -> Result:
         """Execute an operation on a structured table or a table of a dataset.
 
         Rows in the result are complete.
@@ -142,7 +142,7 @@ class LocalTransactionSession:
     def get_specification(self, table: str) -> StructuredTableSpecification:
         return find_specification(self._specifications, table)
 
-    def perform(self, table: Table, operation: Operation) -> Result:
+    def perform(self, table: OpenedTable, operation: Operation) -> Result:
         """Execute an operation on a structured table or a table of a dataset.
 
         :raises BadRequestError: when its arguments do not fit the table.
@@ -160,7 +160,7 @@ class LocalTransactionSession:
                 action = operation.prepare(rows.table)
             return action(rows)
 
-    def _open_rows(self, table: Table, operation: Operation) -> TableRows:
+    def _open_rows(self, table: OpenedTable, operation: Operation) -> TableRows:
         if isinstance(table, StructuredTableInfo):
             self._has_written |= operation.writes
             return StoredRows(table, self, self)

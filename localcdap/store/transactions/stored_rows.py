@@ -11,8 +11,8 @@ from localcdap.store.transactions.selections import CheckedSelection
 from localcdap.store.transactions.sql import SqlCondition
 from localcdap.store.transactions.table import (
     KeyValues,
+    OpenedTable,
     StoredRow,
-    Table,
     quote_all,
     transpose,
 )
@@ -43,7 +43,7 @@ class Work(Reader, Watch, Protocol):
 class RowBatch:
     """Rows to write, one for each key: merged as if they were written one after the other."""
 
-    def __init__(self, table: Table, rows: list[dict[str, Any]]) -> None:
+    def __init__(self, table: OpenedTable, rows: list[dict[str, Any]]) -> None:
         self.rows = rows
         self.keys: list[KeyValues] = []
         """The key of each row; empty for a table without a key."""
@@ -61,7 +61,7 @@ class StoredRows:
     :param watch: None: nobody else writes into the table.
     """
 
-    def __init__(self, table: Table, reader: Reader, watch: Watch | None = None) -> None:
+    def __init__(self, table: OpenedTable, reader: Reader, watch: Watch | None = None) -> None:
         self.table: Final = table
         self.watch: Final = watch
         self._execute: Final = reader.execute
@@ -178,7 +178,7 @@ class StoredRows:
 
 
 def select_columns(
-    table: Table, rows: list[StoredRow], columns: tuple[str, ...]
+    table: OpenedTable, rows: list[StoredRow], columns: tuple[str, ...]
 ) -> list[StoredRow]:
     """Return the values of columns of whole rows."""
     if columns == table.columns:

@@ -11,8 +11,13 @@ from typing import Any, Final
 from localcdap.api.app.specification import FieldType, StructuredTableSpecification
 from localcdap.api.app.table import Range
 from localcdap.api.errors import InvalidTableFieldError, NotFoundError
+<<<<<<< HEAD
 from localcdap.api.sql_names import quote_identifier
 from localcdap.store.transactions.table import KeyValues, Table, TableRef
+=======
+from localcdap.store.columns import quote_identifier
+from localcdap.store.transactions.table import KeyValues, OpenedTable, TableRef
+>>>>>>> rows
 from localcdap.text import format_available
 
 PREFIX: Final = "app_"
@@ -37,7 +42,7 @@ _EXACT: Final = {
 _BITS: Final = {FieldType.INTEGER: 31, FieldType.LONG: 63}
 
 
-class StructuredTableInfo(Table):
+class StructuredTableInfo(OpenedTable):
     """A structured table with its specification. It has a primary key, whose order rows are in."""
 
     is_ordered_by_key = True

@@ -56,7 +56,7 @@ class TableRef(msgspec.Struct, frozen=True):
         return self.table if self.is_structured else f"{self.namespace}.{self.table}"
 
 
-class Table(ABC):
+class OpenedTable(ABC):
     """A table that operations are checked against.
 
     :param identifier: its quoted name in DuckDB.

@@ -24,7 +24,7 @@ from localcdap.datasets.transactions import TransactionService
 from localcdap.rpc.frames import Call
 from localcdap.store.transactions.operations import Operation, Write
 from localcdap.store.transactions.structured_table import StructuredTableInfo
-from localcdap.store.transactions.table import Table, TableRef
+from localcdap.store.transactions.table import OpenedTable, TableRef
 from localcdap.transactions.client import HostTransactionRunner
 
 from .conftest import SIMPLE, Instance, Simple
@@ -348,7 +348,7 @@ def test_a_body_that_takes_too_long_holds_nobody_up(simple: Simple):
 class Slow(Operation, frozen=True):
     """A statement that takes for ever, which none of a small table does."""
 
-    def prepare(self, table: Table):
+    def prepare(self, table: OpenedTable):
         pairs = "range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
         return lambda rows: rows._execute(f"SELECT count(*) FROM {pairs}")
 

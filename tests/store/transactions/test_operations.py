@@ -30,10 +30,10 @@ from localcdap.store.transactions.operations import (
     Write,
 )
 from localcdap.store.transactions.pending_rows import PendingRows
-from localcdap.store.transactions.selections import Selection
+from localcdap.store.transactions.selections import RowSelection
 from localcdap.store.transactions.stored_rows import StoredRows
 from localcdap.store.transactions.structured_table import StructuredTableInfo
-from localcdap.store.transactions.table import Table, TableRef
+from localcdap.store.transactions.table import OpenedTable, TableRef
 from localcdap.testing.databases import open_new_store
 
 SINGLE = struct.unpack("f", struct.pack("f", 0.1))[0]
@@ -108,16 +108,16 @@ def values_of(name: str) -> st.SearchStrategy[Any]:
     return st.sampled_from(VALUES[name])
 
 
-def keys_of(table: Table) -> st.SearchStrategy[tuple[Any, ...]]:
+def keys_of(table: OpenedTable) -> st.SearchStrategy[tuple[Any, ...]]:
     return st.tuples(*map(values_of, table.key))
 
 
-def others_of(table: Table) -> st.SearchStrategy[dict[str, Any]]:
+def others_of(table: OpenedTable) -> st.SearchStrategy[dict[str, Any]]:
     names = [name for name in FIELDS if name not in table.key]
     return st.fixed_dictionaries({}, optional={name: values_of(name) for name in names})
 
 
-def rows_of(table: Table) -> st.SearchStrategy[dict[str, Any]]:
+def rows_of(table: OpenedTable) -> st.SearchStrategy[dict[str, Any]]:
     key = st.fixed_dictionaries({name: values_of(name) for name in table.key})
     return st.builds(lambda key, others: {**key, **others}, key, others_of(table))
 
@@ -152,7 +152,7 @@ def make_conditions() -> st.SearchStrategy[RowCondition]:
     return st.one_of(simple, among)
 
 
-def selections(table: Table) -> st.SearchStrategy[Selection]:
+def selections(table: OpenedTable) -> st.SearchStrategy[RowSelection]:
     parts: dict[str, Any] = {
         "keys": st.none() | st.lists(keys_of(table), max_size=3),
         "conditions": st.lists(make_conditions(), max_size=2),
@@ -162,10 +162,10 @@ def selections(table: Table) -> st.SearchStrategy[Selection]:
         ranges = st.lists(st.builds(Range, points(), points(), bounds, bounds), max_size=2)
         parts["ranges"] = st.none() | ranges
         parts["filters"] = st.lists(pairs(), max_size=2)
-    return st.builds(Selection, **parts)
+    return st.builds(RowSelection, **parts)
 
 
-def operations(table: Table) -> st.SearchStrategy[Operation]:
+def operations(table: OpenedTable) -> st.SearchStrategy[Operation]:
     where, names = selections(table), st.sampled_from([*FIELDS])
     others = [name for name in FIELDS if name not in table.key]
     swaps = st.sampled_from(others).flatmap(
@@ -238,11 +238,11 @@ def fulfils(row: dict[str, Any], condition: RowCondition) -> bool:
 class Model:
     """What a table should hold: rows by key."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: OpenedTable) -> None:
         self.table = table
         self.rows: dict[tuple[Any, ...], dict[str, Any]] = {}
 
-    def find(self, where: Selection) -> list[dict[str, Any]]:
+    def find(self, where: RowSelection) -> list[dict[str, Any]]:
         found = []
         for key, row in self.rows.items():
             equal = [rank(row[n]) == rank(to_stored(n, value)) for n, value in where.filters]
@@ -311,7 +311,7 @@ def show(row: dict[str, Any]) -> dict[str, Any]:
     return {name: rank(value) for name, value in row.items()}
 
 
-def sort(table: Table, rows: list[dict[str, Any]], read: Read) -> list[dict[str, Any]]:
+def sort(table: OpenedTable, rows: list[dict[str, Any]], read: Read) -> list[dict[str, Any]]:
     def order(rows: list[dict[str, Any]], name: str, descending: bool) -> list[dict[str, Any]]:
         some = [row for row in rows if row[name] is not None]
         some.sort(key=lambda row: rank(row[name]), reverse=descending)
@@ -325,7 +325,7 @@ def sort(table: Table, rows: list[dict[str, Any]], read: Read) -> list[dict[str,
     return rows
 
 
-def compare(table: Table, operation: Operation, expected: Any, result: Any) -> None:
+def compare(table: OpenedTable, operation: Operation, expected: Any, result: Any) -> None:
     if not isinstance(result, Rows):
         assert result == expected or result is expected
         return
@@ -350,7 +350,7 @@ def compare(table: Table, operation: Operation, expected: Any, result: Any) -> N
     ]
 
 
-def run(tx: Transaction, table: Table, steps: Sequence[list[Operation]]) -> None:
+def run(tx: Transaction, table: OpenedTable, steps: Sequence[list[Operation]]) -> None:
     """Perform the operations of transactions one after the other, and compare all results."""
     model = Model(table)
     rereads: list[Operation] = [Read()]
@@ -371,7 +371,9 @@ def run(tx: Transaction, table: Table, steps: Sequence[list[Operation]]) -> None
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @pytest.mark.parametrize("table", [STRUCTURED, DATASET], ids=["structured", "dataset"])
 @given(data=st.data())
-def test_both_kinds_of_tables_behave_as_dicts(store: Store, table: Table, data: st.DataObject):
+def test_both_kinds_of_tables_behave_as_dicts(
+    store: Store, table: OpenedTable, data: st.DataObject
+):
     rows = st.lists(rows_of(table), min_size=3, max_size=8)
     first = st.builds(lambda rows: [Write(rows)], rows)
     later = st.lists(operations(table), max_size=4)
