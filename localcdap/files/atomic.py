@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Self
 
-from localcdap.api.errors import BadRequestError
-
 _MOST_NAME: Final = 50
 """Characters of the old name in the name of the new file, since file systems limit a name to 255 bytes."""
 _CANNOT_SYNC: Final = (errno.EACCES, errno.EINVAL, errno.ENOTSUP)
@@ -114,6 +112,8 @@ def replace_file(path: Path) -> Iterator[Path]:
 
     :raises BadRequestError: when the file cannot be written, or is marked read-only, or its folder is.
     """
+    from localcdap.api.errors import BadRequestError  # processes of Spark start without it
+
     try:
         with FileReplacement(path) as replacement:
             yield replacement.new_file

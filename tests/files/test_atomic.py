@@ -171,6 +171,7 @@ def test_another_group_does_not_get_what_the_old_one_could_do():
     code = """
 import os, sys
 from pathlib import Path
+import localcdap.api.errors
 from localcdap.files.atomic import write_file
 
 os.setgroups([])
