@@ -11,13 +11,8 @@ from typing import Any, Final
 from localcdap.api.app.specification import FieldType, StructuredTableSpecification
 from localcdap.api.app.table import Range
 from localcdap.api.errors import InvalidTableFieldError, NotFoundError
-<<<<<<< HEAD
 from localcdap.api.sql_names import quote_identifier
-from localcdap.store.transactions.table import KeyValues, Table, TableRef
-=======
-from localcdap.store.columns import quote_identifier
 from localcdap.store.transactions.table import KeyValues, OpenedTable, TableRef
->>>>>>> rows
 from localcdap.text import format_available
 
 PREFIX: Final = "app_"
