@@ -6,6 +6,7 @@ from typing import Any
 
 from localcdap.api import field, plugin
 
+from .column_types import MYSQL
 from .connection_arguments import UTC_SESSION, parse_arguments
 from .database_actions import (
     DatabaseActionBase,
@@ -95,6 +96,8 @@ class CloudSqlMysqlConfig(CloudSqlConfig):
 
 @plugin(name="Mysql", description="Reads the rows of a query from MySQL.")
 class MysqlSource(DatabaseSourceBase):
+    column_types = MYSQL
+
     class Config(DatabaseSourceConfig, MysqlConfig):
         """MySQL."""
 
@@ -119,6 +122,8 @@ class MysqlPostAction(DatabasePostActionBase):
 
 @plugin(name="CloudSQLMySQL", description="Reads the rows of a query from MySQL at Cloud SQL.")
 class CloudSqlMysqlSource(DatabaseSourceBase):
+    column_types = MYSQL
+
     class Config(DatabaseSourceConfig, CloudSqlMysqlConfig):
         """MySQL at Cloud SQL."""
 

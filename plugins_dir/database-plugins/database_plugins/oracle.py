@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from localcdap.api import StageConfigurer, field, plugin
 
+from .column_types import ORACLE
 from .database_actions import (
     DatabaseActionBase,
     DatabasePostActionBase,
@@ -81,6 +82,8 @@ class OracleTableConfig(DatabaseSinkConfig, OracleConfig):
 
 @plugin(name="Oracle", description="Reads the rows of a query from Oracle Database.")
 class OracleSource(DatabaseSourceBase):
+    column_types = ORACLE
+
     class Config(DatabaseSourceConfig, OracleConfig):
         """Oracle."""
 

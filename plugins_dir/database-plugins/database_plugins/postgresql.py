@@ -6,6 +6,7 @@ import re
 
 from localcdap.api import plugin
 
+from .column_types import POSTGRES
 from .database_actions import (
     DatabaseActionBase,
     DatabasePostActionBase,
@@ -46,6 +47,8 @@ class PostgresTableConfig(DatabaseSinkConfig):
 
 @plugin(name="Postgres", description="Reads the rows of a query from PostgreSQL.")
 class PostgresSource(DatabaseSourceBase):
+    column_types = POSTGRES
+
     class Config(DatabaseSourceConfig, PostgresConfig):
         """PostgreSQL."""
 
@@ -74,6 +77,8 @@ class PostgresPostAction(DatabasePostActionBase):
     name="CloudSQLPostgreSQL", description="Reads the rows of a query from PostgreSQL at Cloud SQL."
 )
 class CloudSqlPostgresSource(DatabaseSourceBase):
+    column_types = POSTGRES
+
     class Config(DatabaseSourceConfig, CloudSqlPostgresConfig):
         """PostgreSQL at Cloud SQL."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from localcdap.api import field, plugin
 
+from .column_types import SQL_SERVER
 from .database_actions import (
     DatabaseActionBase,
     DatabasePostActionBase,
@@ -121,6 +122,8 @@ class SqlServerStatementConfig(StatementConfig, SqlServerConfig):
 
 @plugin(name="SqlServer", description="Reads the rows of a query from SQL Server.")
 class SqlServerSource(DatabaseSourceBase):
+    column_types = SQL_SERVER
+
     class Config(DatabaseSourceConfig, SqlServerConfig):
         """SQL Server."""
 
