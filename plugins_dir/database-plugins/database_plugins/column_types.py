@@ -178,7 +178,7 @@ def round_texts(context: SparkContext, text: Column, name: str, schema: Schema) 
     from pyspark.sql.types import StringType
 
     round_batch = build_rounding(schema.non_nullable.scale or 0)
-    rounded = F.arrow_udf(round_batch, StringType())(text)  # type: ignore[call-overload]
+    rounded = F.arrow_udf(round_batch, StringType())(text)
     message = F.concat(
         F.lit(f"Field '{name}' must be of type {schema.non_nullable.display_name}, but it is "),
         text,
