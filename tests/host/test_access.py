@@ -129,7 +129,8 @@ CHECKED = {
         "drafts.export drafts.get "
         "drafts.list_drafts drafts.list_revisions impact.find_readers messaging.describe_topic "
         "messaging.list_topics recordings.list_recordings runs.get_arguments runs.list_profiles "
-        "secure-keys.describe secure-keys.list_keys sql.read_rows tables.read_shapes "
+        "secure-keys.describe secure-keys.list_keys sql.read_rows studio.find_ignored_properties "
+        "tables.read_shapes "
         "templates.get templates.list_templates"
     ),
     "any on namespace {namespace}; shows what is visible": (

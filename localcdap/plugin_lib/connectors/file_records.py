@@ -44,10 +44,10 @@ def read_file(path: str, properties: Mapping[str, str]) -> RecordStream:
     format = reader.format
     if format.skip_lines:
         found["skipLines"] = str(format.skip_lines)
-    if format.format in (*DELIMITED, EXCEL):
-        found["header"] = str(format.header).lower()
     if format.format in DELIMITED:
         found["delimiter"] = format.delimiter
+    if format.format in (*DELIMITED, EXCEL):
+        found["header"] = str(format.header).lower()
     if format.is_multiline:
         found["enableMultilineSupport"] = "true"
     items: Iterable[Item] = reader

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import Action, ActionContext, StageConfigurer, field, plugin
+from localcdap.api.sql_names import quote_column
 
 from . import additions
 from .errors import call_database
@@ -83,16 +84,16 @@ class DatabaseArgumentSetter(Action):
                 context.set_argument(name, value)
 
     def _read(self, context: Any) -> Row:
-        """Return the row, whose values are texts.
+        """Return the row, whose values are the texts that the driver gives (``ResultSet.getString``).
 
         :raises StageError: when there is no such row, or more than one.
         """
         options = self.config.build_options(context) | {"query": self.config.build_query()}
 
         def read() -> list[Row]:
-            df = make_reader(context, options).load()
-            texts = df.select([df[each].cast("string") for each in df.columns])
-            rows: list[Row] = texts.limit(2).collect()
+            names = make_reader(context, options).load().columns
+            texts = {"customSchema": ", ".join(f"{quote_column(name)} string" for name in names)}
+            rows: list[Row] = make_reader(context, options | texts).load().limit(2).collect()
             return rows
 
         rows = call_database(context, options["url"], read)
@@ -100,5 +101,5 @@ class DatabaseArgumentSetter(Action):
             raise context.fail("No record found.", _ONE)
         if len(rows) > 1:
             raise context.fail("More than one records found.", _ONE)
-        found: Row = rows[0]
-        return found
+        row: Row = rows[0]
+        return row

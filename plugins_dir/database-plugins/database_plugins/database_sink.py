@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING
 
 from localcdap.api import (
     BatchSink,
     SinkContext,
     StageConfigurer,
+    StageError,
     field,
     plugin,
 )
 from localcdap.api.rules import check_reference_name, check_simple_fields
 from localcdap.plugin_lib.spark.columns import get_column
 
+from . import keyed_writes
 from .errors import call_database
 from .jdbc import (
     DatabaseConfig,
     JdbcConfig,
     check_isolation,
+    execute_statement,
     get_column_types,
     make_reader,
     to_isolation_level,
@@ -28,6 +32,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _TABLE = "tableName"
+_OPERATION, _TABLE_KEY = "operationName", "relationTableKey"
+_INSERT = "insert"
+_WITH_KEY = ("Table key should be null in case of 'INSERT'.", "Remove it, or change the operation.")
+_WITHOUT_KEY = (
+    "Table key must be set if the operation is 'Update' or 'Upsert'.",
+    "Set it to the fields that identify a row.",
+)
 
 
 class DatabaseSinkConfig(JdbcConfig, macros=True):
@@ -55,15 +66,15 @@ class DatabaseSinkConfig(JdbcConfig, macros=True):
     )
     operation: str = field(
         "Operation; only insert is supported.",
-        default="insert",
-        choices=("insert",),
-        name="operationName",
+        default=_INSERT,
+        choices=(_INSERT,),
+        name=_OPERATION,
         group="more",
     )
-    table_key: str | None = field(
+    table_key: list[str] = field(
         "Fields that identify a row, for updates. Must be empty, because only inserts are supported.",
-        default=None,
-        name="relationTableKey",
+        default=[],
+        name=_TABLE_KEY,
         group="more",
     )
     name_case: str | None = field(
@@ -100,11 +111,7 @@ class DatabaseSinkBase(BatchSink):
         check_reference_name(stage, config.reference_name)
         config.check(stage)
         check_isolation(stage, config, config.isolation)
-        if config.table_key and not config.contains_macro("relationTableKey"):
-            stage.failures.add(
-                "Table key should be null in case of 'INSERT'.",
-                "Remove it; only inserts are supported.",
-            ).with_config_property("relationTableKey").with_config_property("operationName")
+        self._check_operation(stage)
         schema = stage.input_schema
         if schema is None:
             return
@@ -116,6 +123,32 @@ class DatabaseSinkBase(BatchSink):
                     f"Use one of {', '.join(schema.field_names)}.",
                 ).with_config_property("columns", element=name)
 
+    def _check_operation(self, stage: StageConfigurer) -> None:
+        """Apply the rules of CDAP's ``AbstractDBSink.validateOperations``."""
+        config = self.config
+        if config.contains_macro(_OPERATION) or config.contains_macro(_TABLE_KEY):
+            return
+        is_insert = config.operation == _INSERT
+        if is_insert == bool(config.table_key):
+            message, action = _WITH_KEY if is_insert else _WITHOUT_KEY
+            stage.failures.add(message, action).with_config_property(
+                _TABLE_KEY
+            ).with_config_property(_OPERATION)
+        schema = stage.input_schema
+        if schema is None or is_insert:
+            return
+        for name in config.table_key:
+            if schema.field(name) is None:
+                stage.failures.add(
+                    f"Table key field '{name}' does not exist in the schema.",
+                    "Change the Table key field to be one of the schema fields.",
+                ).with_config_property(_TABLE_KEY, element=name)
+            elif config.columns and name not in config.columns:
+                stage.failures.add(
+                    f"Table key field '{name}' is not one of the columns to write.",
+                    "Add it to 'columns', or leave 'columns' empty.",
+                ).with_config_property(_TABLE_KEY, element=name)
+
     def configure_connected(self, stage: StageConfigurer) -> None:
         self.config.check_driver(stage)
 
@@ -126,21 +159,79 @@ class DatabaseSinkBase(BatchSink):
         there = call_database(
             context, url, lambda: get_column_types(make_reader(context, options).load())
         )
-        rows = df.select(self._select_columns(context, get_column_types(df), there))
+        given = get_column_types(df)
+        targets = self._find_targets(context, given, there)
+        rows = df.select(self._select_columns(targets, given, there))
+        if config.operation != _INSERT:
+            self._write_by_key(context, rows, options, targets)
+            return
+        self._insert(context, rows, options)
+
+    def _insert(self, context: SinkContext, rows: DataFrame, options: dict[str, str]) -> None:
         # One task writes all rows, in one transaction.
         writer = rows.repartition(1).write.format("jdbc").mode("append")
-        options |= {"isolationLevel": config.get_isolation()}
-        call_database(context, url, lambda: writer.options(**options).save())
+        level = {"isolationLevel": self.config.get_isolation()}
+        call_database(context, options["url"], lambda: writer.options(**options | level).save())
 
-    def _select_columns(
+    def _write_by_key(
+        self,
+        context: SinkContext,
+        rows: DataFrame,
+        options: dict[str, str],
+        targets: dict[str, str],
+    ) -> None:
+        """Update rows, or insert those that are new, all in one statement.
+
+        :param targets: the column of each field.
+        """
+        from pyspark.sql import functions as F  # noqa: N812
+
+        config, table = self.config, self.config.get_table_name()
+        staging = keyed_writes.build_staging_name(table, uuid.uuid4().hex)
+        columns = list(targets.values())
+        keys = [targets[name] for name in config.table_key]
+        statement = keyed_writes.build_keyed_write(config.operation, table, staging, columns, keys)
+        create = keyed_writes.build_staging_statement(table, staging, columns)
+        execute_statement(context, config, create)
+        try:
+            records = rows.withColumn(keyed_writes.ORDER, F.monotonically_increasing_id())
+            self._insert(context, records, options | {"dbtable": staging})
+            if config.operation == keyed_writes.UPDATE:
+                self._report_unmatched(context, options, staging, keys)
+            execute_statement(context, config, statement)
+        finally:
+            try:
+                execute_statement(context, config, f"DROP TABLE IF EXISTS {staging}")
+            except StageError as error:
+                # What failed before, or that the rows are written, matters more.
+                context.logger.warning("Drop the table %s: %s", staging, error.message)
+
+    def _report_unmatched(
+        self, context: SinkContext, options: dict[str, str], staging: str, keys: list[str]
+    ) -> None:
+        """Log how many records update no row."""
+        table = self.config.get_table_name()
+        query = keyed_writes.build_unmatched_query(table, staging, keys)
+        asked = {name: value for name, value in options.items() if name != "dbtable"}
+        ((count,),) = call_database(
+            context,
+            options["url"],
+            lambda: make_reader(context, asked | {"query": query}).load().collect(),
+        )
+        if count:
+            context.logger.warning(
+                "Records without a row in table %s, which an update leaves out: %d.", table, count
+            )
+
+    def _find_targets(
         self, context: SinkContext, given: dict[str, str], there: dict[str, str]
-    ) -> list[Column]:
-        """Return the values to write, with the column names of the table.
+    ) -> dict[str, str]:
+        """Return the column of the table for each field to write.
 
         :raises StageError: when the table lacks a column.
         """
         folded = {name.lower(): name for name in there}
-        columns = []
+        targets = {}
         for name in self.config.columns or given:
             target = name if name in there else folded.get(name.lower())
             if target is None:
@@ -149,6 +240,15 @@ class DatabaseSinkBase(BatchSink):
                     f"{', '.join(there)}.",
                     "Rename or drop the field, or set 'columns' to the fields to write.",
                 )
+            targets[name] = target
+        return targets
+
+    def _select_columns(
+        self, targets: dict[str, str], given: dict[str, str], there: dict[str, str]
+    ) -> list[Column]:
+        """Return the values to write, with the column names of the table."""
+        columns = []
+        for name, target in targets.items():
             value = get_column(name)
             if (given[name], there[target]) == ("timestamp", "timestamp_ntz"):
                 value = value.cast("timestamp_ntz")

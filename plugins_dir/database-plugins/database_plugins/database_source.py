@@ -7,7 +7,7 @@ import re
 from decimal import Decimal
 from functools import reduce
 from math import floor
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from localcdap.api import (
     BatchSource,
@@ -21,22 +21,31 @@ from localcdap.api import (
 from localcdap.api.rules import check_reference_name
 from localcdap.api.sql_names import quote_column
 from localcdap.java.numbers import is_number
-from localcdap.plugin_lib.spark.columns import to_spark_type
+from localcdap.plugin_lib.spark.columns import get_column, to_spark_type
 from localcdap.plugin_lib.spark.conversion import conform_columns
 
+from .column_types import (
+    COMMON,
+    ColumnTypes,
+    UnsupportedTypeError,
+    is_rounded,
+    is_rounded_from_text,
+    round_texts,
+    to_field_schema,
+    to_table_schema,
+)
 from .connection_arguments import get_database_kind
 from .errors import call_database
 from .jdbc import (
     DatabaseConfig,
     JdbcConfig,
     check_isolation,
-    get_column_types,
     make_reader,
 )
-from .table_schemas import UnsupportedTypeError, to_table_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructField, StructType
 
 Number = int | float | Decimal
 CONDITIONS: Final = "$CONDITIONS"
@@ -50,6 +59,7 @@ _READ_AS: Final = {
     ("timestamp", "string"),
     ("date", "int"),
 }
+_CONVERTED_BY_SPARK: Final = ("tinyint", "smallint", "timestamp", "timestamp_ntz")
 _CASES: Final = ("No change", "Upper", "Lower")
 
 
@@ -127,6 +137,7 @@ class DatabaseSourceConfig(JdbcConfig, macros=True, rename="camel"):
 class DatabaseSourceBase(BatchSource):
     """Reads the rows of a query with Spark's JDBC reader."""
 
+    column_types: ClassVar[ColumnTypes] = COMMON
     config: DatabaseSourceConfig
 
     def configure(self, stage: StageConfigurer) -> None:
@@ -190,10 +201,10 @@ class DatabaseSourceBase(BatchSource):
             context, options["url"], lambda: make_reader(context, asked).load().schema
         )
         try:
-            found = to_table_schema(columns, "outputSchema")
+            table = to_table_schema(columns, "outputSchema", self.column_types)
         except UnsupportedTypeError as error:
             raise context.fail(str(error), "Set the schema; a string takes many types.") from None
-        fields = [(self._to_field_name(each.name), each.schema) for each in found]
+        fields = [(self._to_field_name(column.name), column.schema) for column in table]
         return Schema.record("outputSchema", fields)
 
     def read(self, context: SourceContext) -> DataFrame:
@@ -204,14 +215,13 @@ class DatabaseSourceBase(BatchSource):
 
         def read_part(condition: str) -> DataFrame:
             asked = options | {"query": query.replace(CONDITIONS, condition)}
-            found = call_database(
-                context,
-                options["url"],
-                lambda: get_column_types(make_reader(context, asked).load()),
+            columns = call_database(
+                context, options["url"], lambda: make_reader(context, asked).load().schema
             )
-            if others := self._build_custom_schema(found, schema):
+            if others := self._build_custom_schema(columns, schema):
                 asked["customSchema"] = others
-            return make_reader(context, asked).load()
+            rows = make_reader(context, asked).load()
+            return self._round_columns(context, rows, columns, schema)
 
         parts = [read_part(condition) for condition in self._build_conditions(context, options)]
         rows = reduce(lambda one, other: one.union(other), parts)
@@ -235,20 +245,54 @@ class DatabaseSourceBase(BatchSource):
                 return split_conditions(config.split_by, bounds[0], bounds[1], parts)
         return ["1 = 1"]
 
-    def _build_custom_schema(self, found: dict[str, str], schema: Schema) -> str:
+    def _build_custom_schema(self, columns: StructType, schema: Schema) -> str:
         """Return the columns that Spark reads as another type than its default, as DDL.
 
-        CDAP reads numbers without a precision, arrays and times with a zone as strings, and years as ints.
+        The driver converts them to the types of their fields (``DBRecord.setFieldAccordingToSchema``).
 
-        :param found: Spark's default types by column name.
+        :param columns: with Spark's default types.
         """
-        asked = []
-        for name, actual in found.items():
-            wanted = schema.field(self._to_field_name(name))
-            kind = to_spark_type(wanted.schema) if wanted is not None else actual
-            if (re.split(r"[(<]", actual)[0], kind) in _READ_AS:
-                asked.append(f"{quote_column(name)} {kind}")
-        return ", ".join(asked)
+        types = []
+        for column in columns:
+            field = schema.field(self._to_field_name(column.name))
+            if field is None:
+                continue
+            actual, target = column.dataType.simpleString(), to_spark_type(field.schema)
+            if is_rounded(column, field.schema, self.column_types) and is_rounded_from_text(column):
+                target = "string"
+            if self._is_read_as(column, actual, target):
+                types.append(f"{quote_column(column.name)} {target}")
+        return ", ".join(types)
+
+    def _is_read_as(self, column: StructField, actual: str, target: str) -> bool:
+        """Return whether the driver converts a column of one of Spark's types to another."""
+        base = re.split(r"[(<]", actual)[0]
+        if actual == target or (base, target) in _READ_AS:
+            return actual != target
+        if base in _CONVERTED_BY_SPARK:
+            return False
+        try:
+            return to_spark_type(to_field_schema(column, self.column_types)) == target
+        except UnsupportedTypeError:
+            return False
+
+    def _round_columns(
+        self, context: SourceContext, rows: DataFrame, columns: StructType, schema: Schema
+    ) -> DataFrame:
+        """Return the rows, with numbers rounded half to even to the decimals of their fields."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        for column in columns:
+            field = schema.field(self._to_field_name(column.name))
+            if field is None or not is_rounded(column, field.schema, self.column_types):
+                continue
+            value = get_column(column.name)
+            if is_rounded_from_text(column):
+                value = round_texts(context, value, field.name, field.schema)
+            else:
+                value = F.bround(value, field.schema.non_nullable.scale)
+            rows = rows.withColumn(column.name, value)
+        return rows
 
     def _to_field_name(self, column: str) -> str:
         config = self.config

@@ -21,12 +21,13 @@ from localcdap.plugin_lib.spark.columns import get_column, to_ddl
 from localcdap.plugin_lib.spark.conversion import conform_columns, to_text
 
 from .catalogue import build_keys_query, build_tables_query, has_schemas, quote_names
+from .column_types import UnsupportedTypeError, to_table_schema
 from .connection_arguments import get_database_kind
 from .database_source import split_conditions, strip_semicolon
 from .errors import call_database
 from .jdbc import make_reader
 from .multi_table_config import FAIL, SEND, STATEMENTS, MultiTableConfig
-from .table_schemas import UnsupportedTypeError, to_table_schema, unite_schemas
+from .table_schemas import unite_schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

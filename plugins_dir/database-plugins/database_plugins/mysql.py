@@ -7,6 +7,7 @@ from typing import Any
 from localcdap.api import field, plugin
 
 from . import additions
+from .column_types import MYSQL
 from .connection_arguments import UTC_SESSION, parse_arguments
 from .database_actions import (
     DatabaseActionBase,
@@ -96,6 +97,8 @@ class CloudSqlMysqlConfig(CloudSqlConfig):
 
 @plugin(name="Mysql", description="Reads the rows of a query from MySQL.")
 class MysqlSource(DatabaseSourceBase):
+    column_types = MYSQL
+
     class Config(DatabaseSourceConfig, MysqlConfig, additions=additions.SOURCE):
         """MySQL."""
 
@@ -120,6 +123,8 @@ class MysqlPostAction(DatabasePostActionBase):
 
 @plugin(name="CloudSQLMySQL", description="Reads the rows of a query from MySQL at Cloud SQL.")
 class CloudSqlMysqlSource(DatabaseSourceBase):
+    column_types = MYSQL
+
     class Config(DatabaseSourceConfig, CloudSqlMysqlConfig, additions=additions.CLOUD_SOURCE):
         """MySQL at Cloud SQL."""
 

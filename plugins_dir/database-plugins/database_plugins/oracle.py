@@ -5,6 +5,7 @@ from __future__ import annotations
 from localcdap.api import StageConfigurer, field, plugin
 
 from . import additions
+from .column_types import ORACLE
 from .database_actions import (
     DatabaseActionBase,
     DatabasePostActionBase,
@@ -82,6 +83,8 @@ class OracleTableConfig(DatabaseSinkConfig, OracleConfig, additions=additions.SI
 
 @plugin(name="Oracle", description="Reads the rows of a query from Oracle Database.")
 class OracleSource(DatabaseSourceBase):
+    column_types = ORACLE
+
     class Config(DatabaseSourceConfig, OracleConfig, additions=additions.RENAMING):
         """Oracle."""
 

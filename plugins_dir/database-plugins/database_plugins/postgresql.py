@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from localcdap.api import plugin
+from localcdap.api import field, plugin
 
 from . import additions
+from .column_types import POSTGRES
 from .database_actions import (
     DatabaseActionBase,
     DatabasePostActionBase,
@@ -15,6 +16,7 @@ from .database_actions import (
 )
 from .database_sink import DatabaseSinkBase, DatabaseSinkConfig
 from .database_source import DatabaseSourceBase, DatabaseSourceConfig
+from .keyed_writes import UPDATE, UPSERT
 from .servers import CloudSqlConfig, ServerConfig, timeout_field
 
 _PLAIN = re.compile(r"\w+")
@@ -41,6 +43,21 @@ class CloudSqlPostgresConfig(CloudSqlConfig):
 class PostgresTableConfig(DatabaseSinkConfig):
     """A table of PostgreSQL."""
 
+    operation: str = field(
+        "Operation. 'update' and 'upsert' need the right to create a table in the schema of the table.",
+        default="insert",
+        choices=("insert", UPDATE, UPSERT),
+        macro=True,
+        name="operationName",
+    )
+    table_key: list[str] = field(
+        "Fields that identify a row, for 'update' and 'upsert'; an upsert needs a unique index of them.",
+        default=[],
+        macro=True,
+        name="relationTableKey",
+        form="{input-field},",
+    )
+
     def get_table_name(self) -> str:
         """Return the table's name in quotes, as CDAP does: PostgreSQL folds other names to lower case."""
         parts = [each.strip() for each in (self.schema_name or "", self.table)]
@@ -49,11 +66,16 @@ class PostgresTableConfig(DatabaseSinkConfig):
 
 @plugin(name="Postgres", description="Reads the rows of a query from PostgreSQL.")
 class PostgresSource(DatabaseSourceBase):
+    column_types = POSTGRES
+
     class Config(DatabaseSourceConfig, PostgresConfig, additions=additions.SOURCE):
         """PostgreSQL."""
 
 
-@plugin(name="Postgres", description="Inserts each record as a row into a table of PostgreSQL.")
+@plugin(
+    name="Postgres",
+    description="Inserts, updates or upserts each record as a row of a table of PostgreSQL.",
+)
 class PostgresSink(DatabaseSinkBase):
     class Config(PostgresTableConfig, PostgresConfig, additions=additions.SINK):
         """PostgreSQL."""
@@ -77,13 +99,15 @@ class PostgresPostAction(DatabasePostActionBase):
     name="CloudSQLPostgreSQL", description="Reads the rows of a query from PostgreSQL at Cloud SQL."
 )
 class CloudSqlPostgresSource(DatabaseSourceBase):
+    column_types = POSTGRES
+
     class Config(DatabaseSourceConfig, CloudSqlPostgresConfig, additions=additions.CLOUD_SOURCE):
         """PostgreSQL at Cloud SQL."""
 
 
 @plugin(
     name="CloudSQLPostgreSQL",
-    description="Inserts each record as a row into a table of PostgreSQL at Cloud SQL.",
+    description="Inserts, updates or upserts each record as a row of a table of PostgreSQL at Cloud SQL.",
 )
 class CloudSqlPostgresSink(DatabaseSinkBase):
     class Config(

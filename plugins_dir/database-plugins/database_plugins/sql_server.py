@@ -8,6 +8,7 @@ from localcdap.api import field, plugin
 from localcdap.api.sql_names import quote_literal
 
 from . import additions
+from .column_types import SQL_SERVER
 from .database_actions import (
     DatabaseActionBase,
     DatabasePostActionBase,
@@ -133,6 +134,8 @@ class SqlServerStatementConfig(StatementConfig, SqlServerConfig, additions=addit
 
 @plugin(name="SqlServer", description="Reads the rows of a query from SQL Server.")
 class SqlServerSource(DatabaseSourceBase):
+    column_types = SQL_SERVER
+
     class Config(DatabaseSourceConfig, SqlServerConfig, additions=additions.SOURCE):
         """SQL Server."""
 

@@ -1,63 +1,15 @@
-"""Schemas of tables as Spark reads them, and the one schema that the records of several tables have."""
+"""The one schema that the records of several tables have."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from localcdap.api import Schema, Type
 
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
-
-_TYPES: Final = {
-    "boolean": Schema.BOOLEAN,
-    **dict.fromkeys(("tinyint", "smallint", "int"), Schema.INT),
-    "bigint": Schema.LONG,
-    "float": Schema.FLOAT,
-    "double": Schema.DOUBLE,
-    **dict.fromkeys(("string", "varchar", "char"), Schema.STRING),
-    "binary": Schema.BYTES,
-    "date": Schema.DATE,
-    "time": Schema.TIME,
-    **dict.fromkeys(("timestamp", "timestamp_ntz"), Schema.TIMESTAMP),
-}
-_DECIMAL: Final = re.compile(r"decimal\((\d+),(-?\d+)\)")
 _WHOLE: Final = frozenset((Type.INT, Type.LONG))
 _FRACTIONS: Final = frozenset((Type.INT, Type.FLOAT, Type.DOUBLE))
 """The types whose values are all doubles."""
-
-
-class UnsupportedTypeError(Exception):
-    """A column has a type that no field has."""
-
-
-def to_table_schema(columns: StructType, name: str) -> Schema:
-    """Return the record schema of a table (multi-table-plugins, ``io/cdap/plugin/format/DBTypes.java``).
-
-    Timestamps without a time zone are those of UTC.
-
-    :raises UnsupportedTypeError: for a column such as an array.
-    """
-    return Schema.record(
-        name,
-        [
-            (each.name, _to_field(each.dataType.simpleString(), each.name, each.nullable))
-            for each in columns.fields
-        ],
-    )
-
-
-def _to_field(type: str, name: str, nullable: bool) -> Schema:
-    decimal = _DECIMAL.fullmatch(type)
-    if decimal is not None:
-        found: Schema | None = Schema.decimal(int(decimal[1]), int(decimal[2]))
-    else:
-        found = _TYPES.get(type.partition("(")[0])
-    if found is None:
-        raise UnsupportedTypeError(f"Column '{name}' has the type {type}, which no field has.")
-    return found.as_nullable if nullable else found
 
 
 def unite_schemas(tables: Sequence[Schema]) -> tuple[Schema, dict[str, list[str]]]:

@@ -372,3 +372,124 @@ def test_all_tables_are_read_at_once(place: Place, instance: TemporaryInstance):
         {"id": "9", "name": "z", "tablename": "many_a"},
         {"id": "b", "name": None, "tablename": "many_b"},
     ]
+
+
+def _only_postgres(place: Place) -> None:
+    if place.server.plugin != "Postgres":
+        pytest.skip("the types and operations are those of PostgreSQL")
+
+
+def _run_to_json(place: Place, name: str, *plugins: dict[str, Any]) -> list[dict[str, Any]]:
+    """The records of the last plugin."""
+    sink = {"referenceName": "o", "path": name, "format": "json"}
+    run = place.run(*plugins, {"type": "batchsink", "name": "File", "properties": sink})
+    assert run.error is None, run.error
+    return [
+        json.loads(line)
+        for file in sorted((place.instance.home.path / name).iterdir())
+        if not file.name.startswith(("_", "."))
+        for line in file.read_text().splitlines()
+    ]
+
+
+@pytest.mark.slow
+def test_a_source_without_a_schema_has_the_types_of_cdap(place: Place):
+    _only_postgres(place)
+    query = (
+        "SELECT 0.1234567890123456789012345::numeric AS n, B'101' AS bits, '10:00+02'::timetz AS late, "
+        "ARRAY[1,2] AS list, '1 day'::interval AS span, 7::oid AS o, 1.5::numeric(50,10) AS wide"
+    )
+
+    records = _run_to_json(place, "no-schema", place.plugin("batchsource", importQuery=query))
+
+    assert records == [
+        {"n": "0.1234567890123456789012345", "bits": "101", "late": "10:00:00+02", "list": "{1,2}",
+         "span": "1 day", "o": 7, "wide": 1.5}
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_decimals_of_postgresql_are_rounded_half_to_even(place: Place):
+    _only_postgres(place)
+    place.server.sql(
+        "CREATE TABLE halves (id int, a numeric, b numeric(10,3));"
+        "INSERT INTO halves VALUES (1,0.25,0.250),(2,0.35,-0.250),(3,2.5,1.005),(4,NULL,NULL);"
+    )
+    fields = [
+        ("id", Schema.INT),
+        ("a", Schema.decimal(38, 1).as_nullable),
+        ("b", Schema.decimal(10, 1).as_nullable),
+    ]
+    schema = str(Schema.record("r", fields))
+    source = place.plugin(
+        "batchsource", importQuery="SELECT * FROM halves ORDER BY id", schema=schema
+    )
+
+    records = _run_to_json(place, "halves", source)
+
+    assert [(record.get("a"), record.get("b")) for record in records] == [
+        (0.2, 0.2), (0.4, -0.2), (2.5, 1.0), (None, None)
+    ]  # fmt: skip
+    place.server.sql("INSERT INTO halves VALUES (5, 'NaN', 0);")
+    failed = place.run(source, place.plugin("batchsink", tableName="halves"))
+    assert "Field 'a' must be of type decimal" in failed.error.message
+
+
+@pytest.mark.slow
+def test_arguments_are_the_texts_of_the_driver(place: Place):
+    _only_postgres(place)
+    place.server.sql(
+        "CREATE TABLE args (id int, n numeric, b boolean, tz timestamptz, ba bytea, ar int[]);"
+        "INSERT INTO args VALUES (1, 2.5, true, '2020-01-02 03:04:05+00', '\\x6162', '{1,2}');"
+    )
+    where = {
+        "connectionString": f"jdbc:postgresql://127.0.0.1:{place.server.port}/shop",
+        "databaseName": "shop",
+        "tableName": "args",
+        "argumentSelectionConditions": "id=1",
+        "argumentsColumns": "n,b,tz,ba,ar",
+    }
+    setter = place.plugin("action", **where)
+    setter["name"] = "DatabaseArgumentSetter"
+    for name in ("host", "port", "database", "referenceName"):
+        del setter["properties"][name]
+    query = "SELECT '${n} ${b} ${tz} ${ba} ${ar}' AS v"
+
+    (record,) = _run_to_json(place, "args", setter, place.plugin("batchsource", importQuery=query))
+
+    texts = record["v"].split(" ")
+    assert texts[:2] == ["2.5", "t"]
+    assert texts[-2:] == ["\\x6162", "{1,2}"]
+    assert "+" in texts[3]
+
+
+@pytest.mark.slow
+def test_rows_are_updated_and_upserted_by_key(place: Place):
+    _only_postgres(place)
+    place.server.sql(
+        "CREATE TABLE keyed (id int PRIMARY KEY, v text, other int);"
+        "INSERT INTO keyed VALUES (1, 'old', 10), (3, 'three', 30);"
+    )
+    query = "SELECT * FROM (VALUES (1, 'first'), (1, 'new'), (2, 'two')) AS records (id, v)"
+    source = place.plugin("batchsource", importQuery=query)
+    keyed = {"tableName": "keyed", "relationTableKey": "id"}
+
+    update = place.run(source, place.plugin("batchsink", operationName="update", **keyed))
+
+    assert update.error is None
+    rows = "SELECT * FROM keyed ORDER BY id;"
+    assert place.server.sql(rows) == "1|new|10\n3|three|30"
+    log = place.instance.cdap.runs.read_log(update.run)
+    assert any("which an update leaves out: 1." in line.text for line in log)
+
+    upsert = place.run(source, place.plugin("batchsink", operationName="upsert", **keyed))
+
+    assert upsert.error is None
+    assert place.server.sql(rows) == "1|new|10\n2|two|\n3|three|30"
+    left = "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'localcdap%';"
+    assert place.server.sql(left) == "0"
+
+    keyed["relationTableKey"] = "v"
+    failed = place.run(source, place.plugin("batchsink", operationName="upsert", **keyed))
+    assert "no unique or exclusion constraint" in failed.error.message
+    assert place.server.sql(left) == "0"

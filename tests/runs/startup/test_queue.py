@@ -329,7 +329,8 @@ def test_a_run_takes_the_arguments_and_preferences_of_the_time_when_it_was_asked
     instance.close()
 
     order = read_order(instance, run)
-    assert order.arguments == get(instance, run).arguments
+    started = {"logical.start.time": str(order.logical_start_ms)}
+    assert order.arguments == get(instance, run).arguments | started
     assert (order.arguments["in"], order.arguments["out"]) == ("/old", "/given")
     assert order.logical_start_ms == run.starting
     assert (order.engine_url, order.engine_token) == ("", None)
