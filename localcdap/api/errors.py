@@ -42,20 +42,25 @@ A user must be able to act on the message alone. ``corrective_action`` is a sent
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any
 
 
+@dataclass(eq=False, repr=False)
 class LocalcdapError(Exception):
     """Base class of all errors of localcdap.
+
+    A subclass with arguments of its own is a dataclass too, and declares them as keywords.
 
     :param message: what is wrong and where, one sentence.
     :param corrective_action: what to do, or None when nothing is known to help.
     """
 
-    def __init__(self, message: str, corrective_action: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.corrective_action = corrective_action
+    message: str
+    corrective_action: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return self.message
@@ -67,7 +72,7 @@ class LocalcdapError(Exception):
 
     def attributes(self) -> dict[str, Any]:
         """Return the constructor arguments by name, from which another process rebuilds the error."""
-        return {"message": self.message, "corrective_action": self.corrective_action}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.attributes())
@@ -85,6 +90,7 @@ class BadRequestError(LocalcdapError):
     """The input cannot be used; nothing was changed."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DocumentError(BadRequestError):
     """A file is not a pipeline document.
 
@@ -92,32 +98,16 @@ class DocumentError(BadRequestError):
     :param column: the 1-based column; None when there is no line.
     """
 
-    def __init__(
-        self,
-        message: str,
-        corrective_action: str | None = None,
-        *,
-        file: str | None = None,
-        line: int | None = None,
-        column: int | None = None,
-    ) -> None:
-        super().__init__(message, corrective_action)
-        self.file = file
-        self.line = line
-        self.column = column
-
-    def attributes(self) -> dict[str, Any]:
-        return super().attributes() | {
-            "file": self.file,
-            "line": self.line,
-            "column": self.column,
-        }
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
 
 
 class SettingsError(BadRequestError):
     """``localcdap.toml`` or an override of it is invalid. The message names file, line and key."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class QueryError(BadRequestError):
     """A query on the tables of the instance is not allowed, invalid, cancelled, or exceeds a limit.
 
@@ -125,36 +115,18 @@ class QueryError(BadRequestError):
     :param column: the 1-based column; None when there is no line.
     """
 
-    def __init__(
-        self,
-        message: str,
-        corrective_action: str | None = None,
-        *,
-        line: int | None = None,
-        column: int | None = None,
-    ) -> None:
-        super().__init__(message, corrective_action)
-        self.line = line
-        self.column = column
-
-    def attributes(self) -> dict[str, Any]:
-        return super().attributes() | {"line": self.line, "column": self.column}
+    line: int | None = None
+    column: int | None = None
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DatasetPropertiesError(BadRequestError):
     """A property of a dataset is missing or invalid. CDAP raises IllegalArgumentException.
 
     :param property: its name; None when the problem is not one property's.
     """
 
-    def __init__(
-        self, message: str, corrective_action: str | None = None, *, property: str | None = None
-    ) -> None:
-        super().__init__(message, corrective_action)
-        self.property = property
-
-    def attributes(self) -> dict[str, Any]:
-        return super().attributes() | {"property": self.property}
+    property: str | None = None
 
 
 class DatasetAccessError(LocalcdapError):
@@ -168,6 +140,7 @@ class TableUsageError(BadRequestError, ValueError):
     """
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class InvalidTableFieldError(TableUsageError):
     """A field is unknown, has another type than its value, or is null or misplaced in a key.
 
@@ -175,22 +148,15 @@ class InvalidTableFieldError(TableUsageError):
     :param fields: the names of the fields.
     """
 
-    def __init__(
-        self,
-        message: str,
-        corrective_action: str | None = None,
-        *,
-        table: str = "",
-        fields: Sequence[str] = (),
-    ) -> None:
-        super().__init__(message, corrective_action)
-        self.table = table
-        self.fields = list(fields)
+    table: str = ""
+    fields: Sequence[str] = ()
 
-    def attributes(self) -> dict[str, Any]:
-        return super().attributes() | {"table": self.table, "fields": self.fields}
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.fields = list(self.fields)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NotFoundError(LocalcdapError):
     """There is nothing of a requested name. The message lists the nearest names.
 
@@ -198,14 +164,7 @@ class NotFoundError(LocalcdapError):
         ``application:default.sales.-SNAPSHOT``; None for anything else.
     """
 
-    def __init__(
-        self, message: str, corrective_action: str | None = None, *, entity: str | None = None
-    ) -> None:
-        super().__init__(message, corrective_action)
-        self.entity = entity
-
-    def attributes(self) -> dict[str, Any]:
-        return super().attributes() | {"entity": self.entity}
+    entity: str | None = None
 
 
 class UnauthorizedError(LocalcdapError):
@@ -220,6 +179,7 @@ class IncompatibleTableError(ConflictError):
     """An existing structured table cannot be changed as requested. The message lists all reasons."""
 
 
+@dataclass(eq=False, repr=False)
 class IncompatibleUpdateError(ConflictError):
     """A dataset cannot get the requested properties; nothing was changed.
 
@@ -228,20 +188,15 @@ class IncompatibleUpdateError(ConflictError):
     :param property: the property that would be changed; None when there are several.
     """
 
-    def __init__(
-        self,
-        message: str = "",
-        corrective_action: str | None = None,
-        *,
-        reasons: Sequence[str] = (),
-        property: str | None = None,
-    ) -> None:
-        super().__init__(message or "\n".join(reasons), corrective_action)
-        self.reasons = list(reasons) or [message]
-        self.property = property
+    message: str = ""
+    _: KW_ONLY
+    reasons: Sequence[str] = ()
+    property: str | None = None
 
-    def attributes(self) -> dict[str, Any]:
-        return super().attributes() | {"reasons": self.reasons, "property": self.property}
+    def __post_init__(self) -> None:
+        self.message = self.message or "\n".join(self.reasons)
+        self.reasons = list(self.reasons) or [self.message]
+        super().__post_init__()
 
 
 class InvalidStageError(LocalcdapError):
@@ -279,50 +234,39 @@ class InvalidFieldError(InvalidStageError):
         }
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class InvalidPipelineError(LocalcdapError):
     """A pipeline has failures.
 
     :param failures: the failures as JSON (see :mod:`localcdap.api.failures`).
     """
 
-    def __init__(
-        self,
-        message: str,
-        corrective_action: str | None = None,
-        *,
-        failures: Sequence[dict[str, Any]] = (),
-    ) -> None:
-        super().__init__(message, corrective_action)
-        self.failures = list(failures)
+    failures: Sequence[dict[str, Any]] = ()
 
-    def attributes(self) -> dict[str, Any]:
-        return super().attributes() | {"failures": self.failures}
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.failures = list(self.failures)
 
 
 class IncapableError(LocalcdapError):
     """Plugins of a pipeline lack capabilities that its run requires; nothing was started."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PluginError(LocalcdapError):
     """User code raised, exited, hung or exceeded its memory.
 
     :param traceback: the frames of user code, innermost last; empty when the process ended.
     """
 
-    def __init__(
-        self,
-        message: str,
-        corrective_action: str | None = None,
-        *,
-        traceback: Sequence[str] = (),
-    ) -> None:
-        super().__init__(message, corrective_action)
-        self.traceback = list(traceback)
+    traceback: Sequence[str] = ()
 
-    def attributes(self) -> dict[str, Any]:
-        return super().attributes() | {"traceback": self.traceback}
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.traceback = list(self.traceback)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class StageError(LocalcdapError):
     """A stage failed during a run.
 
@@ -331,36 +275,22 @@ class StageError(LocalcdapError):
         stays in its process.
     """
 
-    def __init__(
-        self,
-        message: str,
-        corrective_action: str | None = None,
-        *,
-        stage: str | None = None,
-        record: str | None = None,
-    ) -> None:
-        super().__init__(message, corrective_action)
-        self.stage = stage
-        self.record = record
+    stage: str | None = None
+    record: str | None = None
 
     def attributes(self) -> dict[str, Any]:
-        return super().attributes() | {"stage": self.stage}
+        """Return the constructor arguments by name, without the record."""
+        return {**super().attributes(), "record": None}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OAuthError(LocalcdapError):
     """An OAuth provider gives no token.
 
     :param status: the HTTP status of its answer; 502 when there is none.
     """
 
-    def __init__(
-        self, message: str, corrective_action: str | None = None, *, status: int = 502
-    ) -> None:
-        super().__init__(message, corrective_action)
-        self.status = status
-
-    def attributes(self) -> dict[str, Any]:
-        return super().attributes() | {"status": self.status}
+    status: int = 502
 
 
 class EngineError(LocalcdapError):
@@ -391,45 +321,28 @@ class TransactionTimeoutError(TransactionError):
     """A transaction exceeded its time, and was rolled back."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class HostError(LocalcdapError):
     """The other process (mostly the host) cannot be reached, or had an internal error.
 
     :param traceback: the frames of the other process, innermost last; empty when it raised nothing.
     """
 
-    def __init__(
-        self,
-        message: str,
-        corrective_action: str | None = None,
-        *,
-        traceback: Sequence[str] = (),
-    ) -> None:
-        super().__init__(message, corrective_action)
-        self.traceback = list(traceback)
+    traceback: Sequence[str] = ()
 
-    def attributes(self) -> dict[str, Any]:
-        return super().attributes() | {"traceback": self.traceback}
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.traceback = list(self.traceback)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class HostLostError(HostError):
     """The other process ended; whether the call took effect is unknown.
 
     :param was_sent: whether the other process may have received the call; if not, it had no effect.
     """
 
-    def __init__(
-        self,
-        message: str,
-        corrective_action: str | None = None,
-        *,
-        traceback: Sequence[str] = (),
-        was_sent: bool = True,
-    ) -> None:
-        super().__init__(message, corrective_action, traceback=traceback)
-        self.was_sent = was_sent
-
-    def attributes(self) -> dict[str, Any]:
-        return super().attributes() | {"was_sent": self.was_sent}
+    was_sent: bool = True
 
 
 class HostSilentError(HostError):

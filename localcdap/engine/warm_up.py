@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.server_record import LEASES, read_server_record
 from localcdap.processes.leases import are_leases_held
-from localcdap.processes.limits import end_with_parent
+from localcdap.processes.limits import end_with_parent, protect_new_files
 from localcdap.processes.spawn import lower_priority, start_process
-from localcdap.processes.umask import protect_new_files
 
 if TYPE_CHECKING:
     import subprocess

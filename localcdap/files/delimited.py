@@ -8,7 +8,7 @@ import csv
 import itertools
 import re
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Final
 
 import msgspec
 
@@ -16,6 +16,9 @@ from localcdap.api.errors import BadRequestError
 from localcdap.files import limits
 from localcdap.java import commons_csv
 from localcdap.text import plural
+
+DELIMITED: Final = {"csv": ",", "tsv": "\t", "delimited": ","}
+"""Default delimiters by format; a property can change the delimiter of ``delimited``."""
 
 
 class UnreadableRow(msgspec.Struct, frozen=True):
@@ -156,3 +159,22 @@ class DelimitedRecords:
             place, value = found.end(), value + 1
         ends = list(itertools.accumulate(map(len, self._lines)))
         return bisect.bisect_right(ends[:-1], place), value
+
+
+def get_format_of_delimiter(delimiter: str) -> str:
+    r"""Return the format whose values a delimiter separates: ``csv``, ``tsv`` or ``delimited``.
+
+    >>> get_format_of_delimiter("\t"), get_format_of_delimiter(";")
+    ('tsv', 'delimited')
+    """
+    return {",": "csv", "\t": "tsv"}.get(delimiter, "delimited")
+
+
+def find_delimiter(format_name: str, delimiter: str | None) -> str:
+    """Return the text between two values of a line; empty for a format without a delimiter.
+
+    :param delimiter: that of the property, which counts for the format ``delimited`` only.
+    """
+    if format_name == "delimited" and delimiter:
+        return delimiter
+    return DELIMITED.get(format_name, "")

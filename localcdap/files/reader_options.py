@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.files.delimiters import get_format_of_delimiter
+from localcdap.files.delimited import get_format_of_delimiter
 from localcdap.files.encodings import get_java_name
 from localcdap.files.formats import BLOB, CSV, DELIMITED, DOCUMENT, EXCEL, JSON, FileFormat
 

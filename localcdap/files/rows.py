@@ -15,17 +15,15 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import BadRequestError
 from localcdap.files import limits
 from localcdap.files.arrow_files import ArrowFiles
-from localcdap.files.avro_files import read_avro_batches
-from localcdap.files.column_names import get_column_letters, make_safe_names
+from localcdap.files.avro import read_avro_batches
 from localcdap.files.compression import COMPRESSED, open_input
 from localcdap.files.delimited import DelimitedRecords, UnreadableRow
 from localcdap.files.encodings import FallbackDecoder, open_text
 from localcdap.files.formats import BLOB, BODY, DOCUMENT, TEXT, FileFormat, FileInput
-from localcdap.files.formulas import count_formulas_without_result
 from localcdap.files.json_records import limit_lines, read_json_records
 from localcdap.files.schemas import read_schema
-from localcdap.files.titles import count_title_rows
-from localcdap.files.workbooks import format_cell, read_sheet
+from localcdap.files.titles import count_title_rows, get_column_letters, make_safe_names
+from localcdap.files.workbooks import count_formulas_without_result, format_cell, read_sheet
 from localcdap.text import plural
 
 if TYPE_CHECKING:

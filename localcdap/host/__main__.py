@@ -15,8 +15,8 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.security import SYSTEM_PRINCIPAL
 from localcdap.home import Home
 from localcdap.host.host import Host
+from localcdap.processes.limits import protect_new_files
 from localcdap.processes.single_instance import REPORT
-from localcdap.processes.umask import protect_new_files
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import connect_or_become_host
 from localcdap.rpc.host_start import EXPECTS_RUN, HostReport

@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 
 from localcdap.decoders import decode_msgpack
-from localcdap.processes.umask import read_user_umask
+from localcdap.processes.limits import read_user_umask
 
 TIMEOUT_S: Final = 1.0
 """Seconds that a server with a name, which serves one caller after the other, and its callers wait for a

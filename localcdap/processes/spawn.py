@@ -12,9 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, Self
 
-from localcdap.processes.limits import end_with_parent
+from localcdap.processes.limits import end_with_parent, read_user_umask
 from localcdap.processes.tree import end_child
-from localcdap.processes.umask import read_user_umask
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from localcdap.processes.umask import read_user_umask
+from localcdap.processes.limits import read_user_umask
 
 _UNIMPORTANT: Final = {b"_", b"PWD", b"OLDPWD", b"SHLVL", b"COLUMNS", b"LINES"}
 """Variables that a shell changes between two commands."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import QueryError
-from localcdap.files.avro_files import read_avro_records
+from localcdap.files.avro import read_avro_records
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,10 +21,10 @@ from pyarrow import orc
 from localcdap.api import StageError
 from localcdap.api.errors import BadRequestError
 from localcdap.files import limits
-from localcdap.files.column_names import make_safe_names
 from localcdap.files.delimited import UnreadableRow
 from localcdap.files.formats import FileInput, describe_format, detect_format
 from localcdap.files.rows import RowReader
+from localcdap.files.titles import make_safe_names
 
 
 def read(

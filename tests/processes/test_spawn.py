@@ -15,7 +15,7 @@ import pytest
 
 from localcdap.processes import spawn
 from localcdap.processes.identity import is_running
-from localcdap.processes.limits import IS_LINUX
+from localcdap.processes.limits import IS_LINUX, read_user_umask
 from localcdap.processes.spawn import (
     PIPE,
     RestartedProcess,
@@ -24,12 +24,11 @@ from localcdap.processes.spawn import (
     start_piped,
     start_process,
 )
-from localcdap.processes.umask import read_user_umask
 
 PRIVATE = """
 import os, subprocess
 from localcdap.processes.spawn import PIPE, start_process
-from localcdap.processes.umask import protect_new_files
+from localcdap.processes.limits import protect_new_files
 
 os.umask(0o027)
 protect_new_files()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import HostError, HostLostError, SettingsError
-from localcdap.processes.umask import read_user_umask
+from localcdap.processes.limits import read_user_umask
 from localcdap.rpc.client import Client
 from localcdap.rpc.fingerprint import compute_fingerprint
 from localcdap.rpc.host_lock import HostLock, connect_or_become_host

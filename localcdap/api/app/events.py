@@ -21,45 +21,34 @@ SYSTEM_NAMESPACE: Final = "system"
 Tx = TypeVar("Tx")
 
 
-class EntityCreated(
-    msgspec.Struct, tag="entityCreated", tag_field="kind", rename="camel", frozen=True
-):
-    """An entity was created."""
+class _Event(msgspec.Struct, tag_field="kind", rename="camel", frozen=True):
+    """What all events have in common."""
+
+
+class _EntityEvent(_Event, frozen=True):
+    """An entity was created, changed or deleted."""
 
     topic: ClassVar[str] = "entities"
     entity: MetadataEntity
     time: int
     """Milliseconds since 1970."""
     generation: int | None = None
-    """The generation of a namespace, which differs from that of other namespaces of the same name."""
+    """The generation of a namespace, which differs from that of other namespaces of the same name. After its
+    deletion, rows of this and earlier generations are obsolete."""
     user: str | None = None
-    """The user who created it; None when localcdap itself did."""
+    """The user who did it; None when localcdap itself did."""
 
 
-class EntityUpdated(
-    msgspec.Struct, tag="entityUpdated", tag_field="kind", rename="camel", frozen=True
-):
+class EntityCreated(_EntityEvent, tag="entityCreated", frozen=True):
+    """An entity was created."""
+
+
+class EntityUpdated(_EntityEvent, tag="entityUpdated", frozen=True):
     """An entity was changed, such as a pipeline that was deployed again."""
 
-    topic: ClassVar[str] = "entities"
-    entity: MetadataEntity
-    time: int
-    generation: int | None = None
-    """The generation of a namespace."""
-    user: str | None = None
 
-
-class EntityDeleted(
-    msgspec.Struct, tag="entityDeleted", tag_field="kind", rename="camel", frozen=True
-):
+class EntityDeleted(_EntityEvent, tag="entityDeleted", frozen=True):
     """An entity was deleted with its contents. Deleting a namespace is one event, without its contents."""
-
-    topic: ClassVar[str] = "entities"
-    entity: MetadataEntity
-    time: int
-    generation: int | None = None
-    """The generation of a namespace: rows of this and earlier generations are obsolete."""
-    user: str | None = None
 
 
 class RunStageCounts(msgspec.Struct, rename="camel", frozen=True):
@@ -70,9 +59,7 @@ class RunStageCounts(msgspec.Struct, rename="camel", frozen=True):
     errors: int | None = None
 
 
-class RunStatusChanged(
-    msgspec.Struct, tag="runStatusChanged", tag_field="kind", rename="camel", frozen=True
-):
+class RunStatusChanged(_Event, tag="runStatusChanged", frozen=True):
     """The status of a run changed."""
 
     topic: ClassVar[str] = "runs"
@@ -107,9 +94,7 @@ class RunStatusChanged(
     """The number of errors in the log, when the run has ended."""
 
 
-class PartitionsAdded(
-    msgspec.Struct, tag="partitionsAdded", tag_field="kind", rename="camel", frozen=True
-):
+class PartitionsAdded(_Event, tag="partitionsAdded", frozen=True):
     """A dataset has got partitions: from a run, or from a transaction of a program."""
 
     topic: ClassVar[str] = "partitions"
@@ -121,7 +106,7 @@ class PartitionsAdded(
     """Milliseconds since 1970."""
 
 
-class JobEnded(msgspec.Struct, tag="jobEnded", tag_field="kind", rename="camel", frozen=True):
+class JobEnded(_Event, tag="jobEnded", frozen=True):
     """A job of a system application has ended."""
 
     topic: ClassVar[str] = "jobs"
@@ -159,9 +144,7 @@ class ArtifactChange(msgspec.Struct, frozen=True):
     """The error of a failed artifact."""
 
 
-class ArtifactsChanged(
-    msgspec.Struct, tag="artifactsChanged", tag_field="kind", rename="camel", frozen=True
-):
+class ArtifactsChanged(_Event, tag="artifactsChanged", frozen=True):
     """The plugin index changed."""
 
     topic: ClassVar[str] = "artifacts"
@@ -169,9 +152,7 @@ class ArtifactsChanged(
     time: int
 
 
-class MetadataEmitted(
-    msgspec.Struct, tag="metadataEmitted", tag_field="kind", rename="camel", frozen=True
-):
+class MetadataEmitted(_Event, tag="metadataEmitted", frozen=True):
     """A program emitted metadata, which takes effect when localcdap has handled this event."""
 
     topic: ClassVar[str] = "metadata"
@@ -188,14 +169,7 @@ class MetadataEmitted(
 
 EntityEvent = EntityCreated | EntityUpdated | EntityDeleted
 SystemEvent = (
-    EntityCreated
-    | EntityUpdated
-    | EntityDeleted
-    | RunStatusChanged
-    | PartitionsAdded
-    | JobEnded
-    | ArtifactsChanged
-    | MetadataEmitted
+    EntityEvent | RunStatusChanged | PartitionsAdded | JobEnded | ArtifactsChanged | MetadataEmitted
 )
 AUDIT_TOPIC: Final = "audit"
 """The topic of the audit log."""

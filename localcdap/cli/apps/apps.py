@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json, print_table, secho
+from localcdap.cli.output import echo, print_json, print_list, secho
 from localcdap.text import plural
 
 if TYPE_CHECKING:
@@ -156,26 +156,20 @@ def _print(answer: AppAnswer, *, as_json: bool) -> None:
 def _list(instance: Instance) -> None:
     with instance.connect() as cdap:
         found = cdap.apps.list_applications()
-    if instance.json:
-        print_json(found)
-        return
-    if not found:
-        echo(
-            "No system applications. An artifact in 'plugins/system' of the instance's folder can have one.",
-            err=True,
-        )
-        return
-    rows = [
-        (
+    print_list(
+        found,
+        ("name", "artifact", "running", "instances", "description"),
+        lambda each: (
             each.name,
             f"{each.artifact.name} {each.artifact.version}",
             "yes" if each.running else "",
             _format_instances(each),
             each.description,
-        )
-        for each in found
-    ]
-    print_table(("name", "artifact", "running", "instances", "description"), rows)
+        ),
+        as_json=instance.json,
+        empty="No system applications. An artifact in 'plugins/system' of the instance's folder "
+        "can have one.",
+    )
 
 
 def _format_instances(app: AppSummary) -> str:

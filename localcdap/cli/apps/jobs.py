@@ -8,7 +8,7 @@ import click
 
 from localcdap.api.errors import NotFoundError
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import StyledText, echo, print_json, print_table, secho
+from localcdap.cli.output import StyledText, echo, print_json, print_list, secho
 from localcdap.text import format_duration, format_time
 
 if TYPE_CHECKING:
@@ -68,24 +68,20 @@ def _find(cdap: Cdap, namespace: str, asked: str) -> JobDetail:
 def _list(instance: Instance, application: str | None) -> None:
     with instance.connect() as cdap:
         found = cdap.jobs.list_jobs(instance.namespace, application)
-    if instance.json:
-        print_json(found)
-        return
-    if not found:
-        echo("No jobs. Applications such as ModelManagementApp submit them.", err=True)
-        return
-    rows = [
-        (
+    print_list(
+        found,
+        ("job", "status", "application", "title", "submitted", "took"),
+        lambda each: (
             each.id[:_SHORT],
             _format_status(each),
             each.application,
             each.title,
             format_time(each.submitted),
             _format_duration(each),
-        )
-        for each in found
-    ]
-    print_table(("job", "status", "application", "title", "submitted", "took"), rows)
+        ),
+        as_json=instance.json,
+        empty="No jobs. Applications such as ModelManagementApp submit them.",
+    )
 
 
 def _format_status(job: JobDetail) -> str:

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json, print_table
+from localcdap.cli.output import echo, print_list
 from localcdap.text import format_time
 
 if TYPE_CHECKING:
@@ -49,14 +49,13 @@ def command(instance: Instance, words: tuple[str, ...], follow: bool) -> None:
 def _list(instance: Instance) -> None:
     with instance.connect() as cdap:
         topics = cdap.messaging.list_topics(instance.namespace)
-    if instance.json:
-        print_json(topics)
-    elif topics:
-        print_table(
-            ("topic", "created"), [(each.name, format_time(each.created)) for each in topics]
-        )
-    else:
-        echo("No topics. Create one with 'localcdap topics create NAME'.", err=True)
+    print_list(
+        topics,
+        ("topic", "created"),
+        lambda each: (each.name, format_time(each.created)),
+        as_json=instance.json,
+        empty="No topics. Create one with 'localcdap topics create NAME'.",
+    )
 
 
 def _change(instance: Instance, what: str, name: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json, print_table
+from localcdap.cli.output import echo, print_json, print_list
 
 
 @click.group("modules", invoke_without_command=True)
@@ -18,23 +18,20 @@ def command(instance: Instance) -> None:
         return
     with instance.connect() as cdap:
         found = cdap.dataset_modules.list_modules(instance.namespace)
-    if instance.json:
-        print_json(found)
-    elif found:
-        rows = [
-            (
-                each.name,
-                each.version,
-                each.scope,
-                ", ".join(type.name for type in each.types),
-                ", ".join(each.uses_modules),
-                each.path,
-            )
-            for each in found
-        ]
-        print_table(("module", "version", "scope", "types", "uses", "path"), rows)
-    else:
-        echo("No dataset modules. Add one: localcdap datasets modules add FILE", err=True)
+    print_list(
+        found,
+        ("module", "version", "scope", "types", "uses", "path"),
+        lambda each: (
+            each.name,
+            each.version,
+            each.scope,
+            ", ".join(type.name for type in each.types),
+            ", ".join(each.uses_modules),
+            each.path,
+        ),
+        as_json=instance.json,
+        empty="No dataset modules. Add one: localcdap datasets modules add FILE",
+    )
 
 
 @command.command("add")

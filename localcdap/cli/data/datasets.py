@@ -9,7 +9,7 @@ import click
 from localcdap.cli.data import dataset_modules, partitions
 from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, print_table, secho
+from localcdap.cli.output import echo, print_json, print_list, print_table, secho
 from localcdap.text import format_size, format_time
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ def list_(instance: Instance, properties: tuple[str, ...]) -> None:
     wanted = parse_pairs(properties, "-p")
     with instance.connect() as cdap:
         found = cdap.datasets.list_datasets(instance.namespace, wanted or None)
-    if instance.json:
-        print_json(found)
-    elif found:
-        rows = [(each.name, each.type, each.description or "") for each in found]
-        print_table(("name", "type", "description"), rows)
-    else:
-        echo("No datasets. Create one: localcdap datasets create NAME TYPE", err=True)
+    print_list(
+        found,
+        ("name", "type", "description"),
+        lambda each: (each.name, each.type, each.description or ""),
+        as_json=instance.json,
+        empty="No datasets. Create one: localcdap datasets create NAME TYPE",
+    )
 
 
 @command.command("types")
@@ -194,16 +194,19 @@ def usage(instance: Instance, name: str) -> None:
     """List the programs that have read or written a dataset."""
     with instance.connect() as cdap:
         found = cdap.datasets.list_usage(instance.namespace, name)
-    if instance.json:
-        print_json(found)
-    elif found:
-        rows = [
-            (each.program.application, each.access, each.runs, format_time(each.last_start))
-            for each in found
-        ]
-        print_table(("application", "access", "runs", "last run"), rows, numbers="runs")
-    else:
-        echo(f"No run has read or written the dataset '{name}'.", err=True)
+    print_list(
+        found,
+        ("application", "access", "runs", "last run"),
+        lambda each: (
+            each.program.application,
+            each.access,
+            each.runs,
+            format_time(each.last_start),
+        ),
+        as_json=instance.json,
+        empty=f"No run has read or written the dataset '{name}'.",
+        numbers="runs",
+    )
 
 
 def _read_properties(

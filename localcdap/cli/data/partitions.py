@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, print_table
+from localcdap.cli.output import echo, print_json, print_list
 from localcdap.text import format_time
 
 if TYPE_CHECKING:
@@ -52,16 +52,13 @@ def command(
         _print_done(instance, name, given, "added to" if add is not None else "dropped from")
         return
     fields, partitions = found
-    if instance.json:
-        print_json(partitions)
-    elif partitions:
-        rows = [
-            (*(each.key[field] for field in fields), each.path, format_time(each.created))
-            for each in partitions
-        ]
-        print_table((*fields, "path", "created"), rows)
-    else:
-        echo(f"File set '{name}' has no such partitions.", err=True)
+    print_list(
+        partitions,
+        (*fields, "path", "created"),
+        lambda each: (*(each.key[field] for field in fields), each.path, format_time(each.created)),
+        as_json=instance.json,
+        empty=f"File set '{name}' has no such partitions.",
+    )
 
 
 def _require_partitions(name: str, files: Any) -> None:

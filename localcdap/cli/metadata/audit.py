@@ -8,7 +8,7 @@ import click
 
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json, print_table
+from localcdap.cli.output import echo, print_list
 from localcdap.text import format_time
 
 if TYPE_CHECKING:
@@ -83,13 +83,13 @@ def command(
     )
     with instance.connect() as cdap:
         messages = cdap.audit.list_messages(query)
-    if instance.json:
-        print_json(messages)
-    elif messages:
-        rows = [_format_row(instance, message) for message in messages]
-        print_table(("time", "user", "type", "entity", "what"), rows)
-    else:
-        echo("No messages.", err=True)
+    print_list(
+        messages,
+        ("time", "user", "type", "entity", "what"),
+        lambda message: _format_row(instance, message),
+        as_json=instance.json,
+        empty="No messages.",
+    )
     return 0 if messages else NO
 
 

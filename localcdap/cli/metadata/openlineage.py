@@ -10,7 +10,7 @@ import click
 
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json, print_table
+from localcdap.cli.output import echo, print_json, print_list
 from localcdap.files.atomic import replace_file
 from localcdap.text import plural
 
@@ -55,24 +55,15 @@ def command(instance: Instance, file: Path | None, pipelines_only: bool) -> int:
 
 def _show(instance: Instance, cdap: Cdap) -> int:
     found = cdap.openlineage.list_destinations()
-    if instance.json:
-        print_json(found)
-    elif found:
-        rows = [
-            (each.target, each.waiting, each.dropped, each.refused, each.error or "")
-            for each in found
-        ]
-        print_table(
-            ("target", "waiting", "dropped", "refused", "error"),
-            rows,
-            numbers="waiting dropped refused",
-        )
-    else:
-        echo(
-            "Events of OpenLineage are off. Set openlineage.file or openlineage.url in localcdap.toml "
-            "to send them to a file or a server.",
-            err=True,
-        )
+    print_list(
+        found,
+        ("target", "waiting", "dropped", "refused", "error"),
+        lambda each: (each.target, each.waiting, each.dropped, each.refused, each.error or ""),
+        as_json=instance.json,
+        empty="Events of OpenLineage are off. Set openlineage.file or openlineage.url in localcdap.toml "
+        "to send them to a file or a server.",
+        numbers="waiting dropped refused",
+    )
     return 0 if found else NO
 
 

@@ -9,7 +9,7 @@ import click
 
 from localcdap.cli.files import read_json
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, print_table, secho
+from localcdap.cli.output import echo, print_json, print_list, print_table, secho
 from localcdap.files.result_files import format_plain
 from localcdap.text import format_time
 
@@ -137,33 +137,29 @@ def _show(instance: Instance, found: Connection, action: str) -> None:
 def _list(instance: Instance) -> None:
     with instance.connect() as cdap:
         found = cdap.connections.list_connections(instance.namespace)
-    if instance.json:
-        print_json(found)
-    elif found:
-        rows = [
-            (
-                each.name,
-                each.connection_type,
-                format_time(each.updated_time_millis),
-                each.description,
-            )
-            for each in found
-        ]
-        print_table(("name", "type", "updated", "description"), rows)
-    else:
-        echo(
-            "No connections. Create one: localcdap connections put NAME --type TYPE -p K=V",
-            err=True,
-        )
+    print_list(
+        found,
+        ("name", "type", "updated", "description"),
+        lambda each: (
+            each.name,
+            each.connection_type,
+            format_time(each.updated_time_millis),
+            each.description,
+        ),
+        as_json=instance.json,
+        empty="No connections. Create one: localcdap connections put NAME --type TYPE -p K=V",
+    )
 
 
 def _list_types(instance: Instance) -> None:
     with instance.connect() as cdap:
         found = cdap.connectors.list_types(instance.namespace)
-    if instance.json:
-        print_json(found)
-        return
-    print_table(("type", "description"), [(each.type, each.description) for each in found])
+    print_list(
+        found,
+        ("type", "description"),
+        lambda each: (each.type, each.description),
+        as_json=instance.json,
+    )
 
 
 def _test(

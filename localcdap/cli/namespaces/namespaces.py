@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, print_table
+from localcdap.cli.output import echo, print_json, print_list
 from localcdap.text import format_time
 
 
@@ -52,11 +52,12 @@ def command(
 def _list(instance: Instance) -> None:
     with instance.connect() as cdap:
         found = cdap.namespaces.list_namespaces()
-    if instance.json:
-        print_json(found)
-        return
-    rows = [(each.name, format_time(each.generation or None), each.description) for each in found]
-    print_table(("name", "created", "description"), rows)
+    print_list(
+        found,
+        ("name", "created", "description"),
+        lambda each: (each.name, format_time(each.generation or None), each.description),
+        as_json=instance.json,
+    )
 
 
 def _write(

@@ -7,7 +7,7 @@ import sys
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json, print_table
+from localcdap.cli.output import echo, print_json, print_list
 from localcdap.text import format_time, sanitize_for_terminal
 
 
@@ -49,13 +49,13 @@ def command(instance: Instance, action: str, name: str | None, description: str)
 def _list(instance: Instance) -> None:
     with instance.connect() as cdap:
         keys = cdap.secure_keys.list_keys(instance.namespace)
-    if instance.json:
-        print_json(keys)
-    elif keys:
-        rows = [(k.name, format_time(k.last_modified_time), k.vault, k.description) for k in keys]
-        print_table(("name", "modified", "stored in", "description"), rows)
-    else:
-        echo("No secure keys. Create one: localcdap secrets put NAME", err=True)
+    print_list(
+        keys,
+        ("name", "modified", "stored in", "description"),
+        lambda k: (k.name, format_time(k.last_modified_time), k.vault, k.description),
+        as_json=instance.json,
+        empty="No secure keys. Create one: localcdap secrets put NAME",
+    )
 
 
 def _read_value(name: str) -> str:

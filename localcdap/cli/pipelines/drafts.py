@@ -8,7 +8,7 @@ import click
 
 from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json, print_json_text, print_table
+from localcdap.cli.output import echo, print_json, print_json_text, print_list
 from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 from localcdap.text import format_time, plural
 
@@ -113,23 +113,23 @@ def _list(instance: Instance, sort_by: str, descending: bool, part: str | None) 
             sort_order="DESC" if descending else "ASC",
             filter=part,
         )
-    if instance.json:
-        print_json(found)
-    elif found:
-        rows = [
-            (d.name, d.revision, format_time(d.updated_time_millis), d.id, d.description)
-            for d in found
-        ]
-        print_table(("name", "revision", "saved", "id", "description"), rows, "revision")
-    else:
-        echo("No drafts yet. Save one with 'localcdap drafts save FILE'.", err=True)
+    print_list(
+        found,
+        ("name", "revision", "saved", "id", "description"),
+        lambda d: (d.name, d.revision, format_time(d.updated_time_millis), d.id, d.description),
+        as_json=instance.json,
+        empty="No drafts yet. Save one with 'localcdap drafts save FILE'.",
+        numbers="revision",
+    )
 
 
 def _list_revisions(instance: Instance, name: str) -> None:
     with instance.connect() as cdap:
         found = cdap.drafts.list_revisions(instance.namespace, name)
-    if instance.json:
-        print_json(found)
-        return
-    rows = [(d.revision, format_time(d.updated_time_millis), d.name, d.hash[:12]) for d in found]
-    print_table(("revision", "saved", "name", "hash"), rows, "revision")
+    print_list(
+        found,
+        ("revision", "saved", "name", "hash"),
+        lambda d: (d.revision, format_time(d.updated_time_millis), d.name, d.hash[:12]),
+        as_json=instance.json,
+        numbers="revision",
+    )

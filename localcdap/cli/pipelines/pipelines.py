@@ -7,7 +7,7 @@ import click
 from localcdap.api.pipeline import PipelineSpec
 from localcdap.cli.files import split_version
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json, print_table, secho
+from localcdap.cli.output import echo, print_json, print_list, print_table, secho
 from localcdap.pipeline.library.application_model import Application
 from localcdap.text import format_time, plural
 
@@ -46,22 +46,20 @@ def command(instance: Instance, action: str, name: str | None, part: str | None)
 
 
 def _print_list(instance: Instance, found: list[Application]) -> None:
-    if instance.json:
-        print_json(found)
-    elif found:
-        rows = [
-            (
-                a.name,
-                a.number,
-                _get_kind(a),
-                format_time(a.change.creation_time_millis),
-                a.description,
-            )
-            for a in found
-        ]
-        print_table(("name", "version", "kind", "deployed", "description"), rows, "version")
-    else:
-        echo("No pipelines yet. Deploy one with 'localcdap import FILE'.", err=True)
+    print_list(
+        found,
+        ("name", "version", "kind", "deployed", "description"),
+        lambda a: (
+            a.name,
+            a.number,
+            _get_kind(a),
+            format_time(a.change.creation_time_millis),
+            a.description,
+        ),
+        as_json=instance.json,
+        empty="No pipelines yet. Deploy one with 'localcdap import FILE'.",
+        numbers="version",
+    )
 
 
 def _get_kind(application: Application) -> str:
@@ -69,20 +67,19 @@ def _get_kind(application: Application) -> str:
 
 
 def _print_versions(instance: Instance, found: list[Application]) -> None:
-    if instance.json:
-        print_json(found)
-        return
-    rows = [
-        (
+    print_list(
+        found,
+        ("version", "id", "deployed", "by", "change"),
+        lambda a: (
             a.number,
             a.version,
             format_time(a.change.creation_time_millis),
             a.change.author,
             a.change.description,
-        )
-        for a in found
-    ]
-    print_table(("version", "id", "deployed", "by", "change"), rows, "version")
+        ),
+        as_json=instance.json,
+        numbers="version",
+    )
 
 
 def _show(instance: Instance, name: str, version: str | None) -> None:

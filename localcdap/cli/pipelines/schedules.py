@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import StyledText, echo, print_json, print_table, secho
+from localcdap.cli.output import StyledText, echo, print_json, print_list, print_table, secho
 from localcdap.cli.pipelines.schedule_requests import Duration, RequestOptions, build_request
 from localcdap.files.atomic import write_file
 from localcdap.schedules.model import EventKind, ScheduleEvent, ScheduleStatus
@@ -257,27 +257,20 @@ def _list(instance: Instance, cdap: Cdap, pipeline: str | None) -> None:
     from localcdap.schedules.triggers import describe_trigger
 
     found = cdap.schedules.list_schedules(instance.namespace, pipeline)
-    if instance.json:
-        print_json(found)
-        return
-    if not found:
-        echo(
-            "No schedules. Make one: localcdap schedules add PIPELINE NAME --cron '0 3 * * *'",
-            err=True,
-        )
-        return
-    rows = [
-        (
+    print_list(
+        found,
+        ("pipeline", "schedule", "trigger", "status", "next", "last"),
+        lambda each: (
             each.schedule.application,
             each.schedule.name,
             describe_trigger(each.schedule.trigger),
             each.schedule.status.lower(),
             format_time(each.next_runtime),
             _describe_last(each),
-        )
-        for each in found
-    ]
-    print_table(("pipeline", "schedule", "trigger", "status", "next", "last"), rows)
+        ),
+        as_json=instance.json,
+        empty="No schedules. Make one: localcdap schedules add PIPELINE NAME --cron '0 3 * * *'",
+    )
 
 
 def _describe_last(summary: ScheduleSummary) -> str:
@@ -348,23 +341,19 @@ def _print_times(instance: Instance, found: Sequence[PlannedTime]) -> None:
 
 def _print_jobs(instance: Instance, cdap: Cdap, pipeline: str | None, name: str | None) -> None:
     found = cdap.schedules.list_jobs(instance.namespace, pipeline, name)
-    if instance.json:
-        print_json(found)
-        return
-    if not found:
-        echo("No jobs: nothing that was triggered waits.", err=True)
-        return
-    rows = [
-        (
+    print_list(
+        found,
+        ("pipeline", "schedule", "state", "since", "got"),
+        lambda each: (
             each.application,
             each.schedule,
             each.state,
             format_time(each.created),
             plural(len(each.notifications), "notification"),
-        )
-        for each in found
-    ]
-    print_table(("pipeline", "schedule", "state", "since", "got"), rows)
+        ),
+        as_json=instance.json,
+        empty="No jobs: nothing that was triggered waits.",
+    )
 
 
 def _print_history(instance: Instance, events: Sequence[ScheduleEvent]) -> None:

@@ -6,7 +6,7 @@ import click
 
 from localcdap.artifacts.model import CapabilityCount
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json, print_table
+from localcdap.cli.output import print_list
 
 
 @click.command("capabilities")
@@ -21,11 +21,13 @@ def command(instance: Instance) -> None:
     """
     with instance.connect() as cdap:
         counts = cdap.artifacts.list_capabilities(instance.namespace)
-    if instance.json:
-        print_json(counts)
-        return
-    rows = [(each.capability, each.plugins, _describe_origin(each)) for each in counts]
-    print_table(("capability", "plugins", "defined by"), rows, numbers="plugins")
+    print_list(
+        counts,
+        ("capability", "plugins", "defined by"),
+        lambda each: (each.capability, each.plugins, _describe_origin(each)),
+        as_json=instance.json,
+        numbers="plugins",
+    )
 
 
 def _describe_origin(count: CapabilityCount) -> str:

@@ -6,7 +6,7 @@ import click
 
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, print_table, secho
+from localcdap.cli.output import echo, print_json, print_list, print_table, secho
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 
 
@@ -95,16 +95,19 @@ def _print_outcome(instance: Instance, template: PluginTemplate, text: str) -> N
 def _list(instance: Instance) -> None:
     with instance.connect() as cdap:
         found = cdap.templates.list_templates(instance.namespace)
-    if instance.json:
-        print_json(found)
-    elif found:
-        rows = [
-            (t.plugin_type, t.name, t.plugin_name, ", ".join(_list_properties(t)), t.description)
-            for t in found
-        ]
-        print_table(("type", "name", "plugin", "properties", "description"), rows)
-    else:
-        echo("No templates yet. Create one with 'localcdap templates create NAME'.", err=True)
+    print_list(
+        found,
+        ("type", "name", "plugin", "properties", "description"),
+        lambda t: (
+            t.plugin_type,
+            t.name,
+            t.plugin_name,
+            ", ".join(_list_properties(t)),
+            t.description,
+        ),
+        as_json=instance.json,
+        empty="No templates yet. Create one with 'localcdap templates create NAME'.",
+    )
 
 
 def _list_properties(template: PluginTemplate) -> list[str]:

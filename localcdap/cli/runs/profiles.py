@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import print_json, print_table
+from localcdap.cli.output import print_list
 
 
 @click.command("profiles")
@@ -20,17 +20,15 @@ def command(instance: Instance) -> None:
     """
     with instance.connect() as cdap:
         profiles = cdap.runs.list_profiles(instance.namespace)
-    if instance.json:
-        print_json(profiles)
-        return
-    rows = [
-        (
+    print_list(
+        profiles,
+        ("profile", "kind", "requires", "address", "default"),
+        lambda profile: (
             profile.name,
             profile.kind,
             ", ".join(profile.required_capabilities),
             profile.address,
             "yes" if profile.is_default else "",
-        )
-        for profile in profiles
-    ]
-    print_table(("profile", "kind", "requires", "address", "default"), rows)
+        ),
+        as_json=instance.json,
+    )

@@ -9,7 +9,7 @@ import click
 
 from localcdap.api.pipeline import StandIn
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, print_table, secho
+from localcdap.cli.output import echo, print_json, print_list, secho
 from localcdap.pipeline.recordings.model import Kind, parse_recording
 from localcdap.pipeline.recordings.rows import SUFFIXES, get_suffix
 
@@ -93,10 +93,10 @@ def command(instance: Instance, action: str, key: str | None, recording: str | N
 def _list(instance: Instance) -> None:
     with instance.connect() as cdap:
         rules = cdap.recordings.list_recordings(instance.namespace)
-    if instance.json:
-        print_json(rules)
-    elif rules:
-        rows = [(each.subject, each.recording, each.origin) for each in rules]
-        print_table(("for", "recording", "set in"), rows)
-    else:
-        echo("No recordings yet. Set one with 'localcdap recordings set KEY RECORDING'.", err=True)
+    print_list(
+        rules,
+        ("for", "recording", "set in"),
+        lambda each: (each.subject, each.recording, each.origin),
+        as_json=instance.json,
+        empty="No recordings yet. Set one with 'localcdap recordings set KEY RECORDING'.",
+    )

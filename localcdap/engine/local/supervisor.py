@@ -51,10 +51,10 @@ from localcdap.engine.local.server_record import (
 from localcdap.files.atomic import write_internal_file
 from localcdap.processes.identity import listens_on, read_command, wait_for_end
 from localcdap.processes.leases import are_leases_held
+from localcdap.processes.limits import protect_new_files
 from localcdap.processes.single_instance import REPORT, StartReport, is_locked, take_lock
 from localcdap.processes.spawn import start_process
 from localcdap.processes.tree import end_child, kill
-from localcdap.processes.umask import protect_new_files
 
 _START_S: Final = 180.0
 _STOP_S: Final = 10.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import re
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -225,7 +225,7 @@ def _add_prefix(message: str, stage: str | None) -> str:
     return message if stage is None or f"'{stage}'" in message else f"Stage '{stage}': {message}"
 
 
-def _add_notes(error: StageError, frames: list[str]) -> StageError:
+def _add_notes(error: StageError, frames: Iterable[str]) -> StageError:
     for frame in frames:
         error.add_note(frame)
     return error

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from localcdap.files import detection
-from localcdap.files.delimiters import get_format_of_delimiter
+from localcdap.files.delimited import get_format_of_delimiter
 from localcdap.files.detection import FileFacts
 from localcdap.files.encodings import get_java_name
 

@@ -12,7 +12,7 @@ from localcdap.api.errors import BadRequestError, SchemaError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.files.arrow_files import ArrowFiles, cast_batches
-from localcdap.files.avro_files import read_avro_records
+from localcdap.files.avro import read_avro_records
 from localcdap.files.compression import READ_ERRORS, READ_HERE, strip_compression
 from localcdap.files.delimited import UnreadableRow, read_named_records
 from localcdap.files.encodings import open_text

@@ -12,8 +12,7 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError, SchemaError
 from localcdap.api.record_json import decode_json_records, decode_text_record
 from localcdap.files import reader_options
-from localcdap.files.delimited import UnreadableRow
-from localcdap.files.delimiters import find_delimiter
+from localcdap.files.delimited import UnreadableRow, find_delimiter
 from localcdap.files.encodings import get_java_name
 from localcdap.files.formats import DELIMITED, EXCEL, TEXT, FileFormat, FileInput, detect_format
 from localcdap.files.rows import Item, RowReader

@@ -10,14 +10,14 @@ from typing import Final
 
 from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
 from localcdap.api.errors import LocalcdapError
-from localcdap.files.column_names import make_safe_names
-from localcdap.files.delimiters import DELIMITED
+from localcdap.files.delimited import DELIMITED
 from localcdap.files.encodings import open_text
 from localcdap.files.schemas import (
     read_avro_schema,
     read_orc_schema,
     read_parquet_schema,
 )
+from localcdap.files.titles import make_safe_names
 from localcdap.files.types import detect_column_type, infer_value_type, merge_types, replace_unknown
 from localcdap.java.charsets import find_encoding
 from localcdap.plugin_lib.files.formats import detect_format_schema

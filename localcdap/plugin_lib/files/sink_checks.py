@@ -18,7 +18,7 @@ from localcdap.api import (
 )
 from localcdap.api.formats import OUTPUT_FORMAT
 from localcdap.api.rules import check_subset
-from localcdap.files.delimiters import DELIMITED
+from localcdap.files.delimited import DELIMITED
 from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.plugin_lib.files.formats import find_format_plugin
 from localcdap.plugin_lib.files.sink_config import CODECS, FORMATS, TYPED, FileSinkConfig

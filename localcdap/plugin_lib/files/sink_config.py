@@ -6,7 +6,7 @@ from typing import Final
 
 from localcdap.api import NamedPlugins, PluginConfig, Schema, field
 from localcdap.api.formats import OUTPUT_FORMAT
-from localcdap.files.delimiters import find_delimiter
+from localcdap.files.delimited import find_delimiter
 
 FORMATS: Final = ("avro", "csv", "delimited", "json", "orc", "parquet", "tsv")
 TYPED: Final = ("avro", "orc", "parquet")

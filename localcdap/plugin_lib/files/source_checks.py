@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from localcdap.api import FormatContext, InputFormat, Schema, StageConfigurer, Type
 from localcdap.api.formats import INPUT_FORMAT
-from localcdap.files.delimiters import DELIMITED
+from localcdap.files.delimited import DELIMITED
 from localcdap.java.charsets import find_encoding
 from localcdap.plugin_lib.files.formats import find_format_plugin
 from localcdap.plugin_lib.files.source_config import (

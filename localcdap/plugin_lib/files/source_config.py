@@ -6,7 +6,7 @@ from typing import Final
 
 from localcdap.api import NamedPlugins, PluginConfig, Schema, field
 from localcdap.api.formats import INPUT_FORMAT
-from localcdap.files.delimiters import find_delimiter
+from localcdap.files.delimited import find_delimiter
 
 FORMATS: Final = (
     "avro",

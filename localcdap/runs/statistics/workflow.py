@@ -16,9 +16,6 @@ from localcdap.decoders import decode_json
 from localcdap.runs.model import Run, StageCounts
 from localcdap.store.store import Store
 
-NO_RUNS: Final = "There were no completed runs for this workflow."
-"""What CDAP answers instead of statistics."""
-
 
 class WorkflowStatistics(msgspec.Struct, rename="camel"):
     """The completed runs of a pipeline in a window (CDAP 6 ``PercentileInformation`` of a workflow)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -22,8 +23,8 @@ def needs_dataset_updates(error: LocalcdapError) -> bool:
     return bool(failures) and all(each["type"] == DATASET_UPDATE for each in failures)
 
 
-def _list_failures(error: LocalcdapError) -> list[dict[str, Any]]:
-    return error.failures if isinstance(error, InvalidPipelineError) else []
+def _list_failures(error: LocalcdapError) -> Sequence[dict[str, Any]]:
+    return error.failures if isinstance(error, InvalidPipelineError) else ()
 
 
 class RunActions:

@@ -13,7 +13,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.schema import Schema
-from localcdap.files.column_names import make_safe_names
+from localcdap.files.titles import make_safe_names
 from localcdap.plugin_lib.files.readers.sheets import detect_sheet_schema, read_sheet
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from localcdap.api import Schema, SourceContext
-from localcdap.files.avro_files import read_avro_batches
+from localcdap.files.avro import read_avro_batches
 from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.lines import PathField
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from localcdap.api import Field, Schema, SourceContext, SourceSampleContext
 from localcdap.files.compression import COMPRESSED
-from localcdap.files.delimiters import DELIMITED
+from localcdap.files.delimited import DELIMITED
 from localcdap.plugin_lib.files.readers.line_format import (
     BOM,
     LINE,

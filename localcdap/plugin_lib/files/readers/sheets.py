@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import Schema, SourceContext, StageError, Type
 from localcdap.api.arrow import RecordCodec
-from localcdap.files.column_names import get_column_letters, make_safe_names
+from localcdap.files.titles import get_column_letters, make_safe_names
 from localcdap.files.workbooks import format_cell, read_sheet_cells
 from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.lines import PathField

@@ -21,7 +21,6 @@ _WIDEST_NAME: Final = 12
 _BRAILLE: Final = 0x2800
 _DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """The bit of each dot of a Braille character, by row and column."""
-_SHADES: Final = (0.0, 0.25, 0.5, 0.75)
 Part = str | tuple[str, str]
 
 

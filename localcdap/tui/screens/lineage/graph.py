@@ -190,11 +190,6 @@ def label_influence(influence: Influence) -> str:
     return f"{label}?" if influence.assumed else label
 
 
-def find_node(key: str, graph: LineageGraph) -> Node | None:
-    """Return the node of a key of :func:`get_key`."""
-    return next((node for node in graph.nodes if get_key(node) == key), None)
-
-
 def get_key(node: Node) -> str:
     """Return a text that identifies a node in a drawing."""
     match node:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.files import formulas
+from localcdap.files import workbooks
 from localcdap.files.formats import FileInput, detect_format
 from localcdap.files.rows import RowReader
 from localcdap.plugin_lib.wrangler.files.jobs import FileJob, FileProgress, FileTask
@@ -244,13 +244,13 @@ def test_formulas_without_result_are_counted_wherever_they_are(
 ) -> None:
     from openpyxl import Workbook
 
-    monkeypatch.setattr(formulas, "_CHUNK", 7)
+    monkeypatch.setattr(workbooks, "_CHUNK", 7)
     book = Workbook()
     for number in range(1, 30):
         book.active.append([number, f"=A{number}*2" if number % 3 else "text"])
     book.save(tmp_path / "book.xlsx")
-    assert formulas.count_formulas_without_result(str(tmp_path / "book.xlsx"), 0) == 20
-    assert formulas.count_formulas_without_result(str(tmp_path / "book.xlsx"), 1) == 0
+    assert workbooks.count_formulas_without_result(str(tmp_path / "book.xlsx"), 0) == 20
+    assert workbooks.count_formulas_without_result(str(tmp_path / "book.xlsx"), 1) == 0
 
 
 def test_the_first_visible_sheet_is_read(tmp_path: Path) -> None:
