@@ -211,9 +211,14 @@ def test_a_busy_namespace_stays_unless_forced(namespaces, store, things: Things)
     assert rows(store) == ["other"]
 
 
-@pytest.mark.parametrize("broken", [OSError(30, "Read-only file system"), ConflictError("locked")])
-def test_a_namespace_whose_files_cannot_go_stays(namespaces, store, things: Things, broken):
-    things.broken = broken
+@pytest.mark.parametrize(
+    ("error", "arguments"), [(OSError, (30, "Read-only file system")), (ConflictError, ("locked",))]
+)
+def test_a_namespace_whose_files_cannot_go_stays(
+    namespaces, store, things: Things, error, arguments
+):
+    # An error that outlives the test would keep its frames, and with them the database, to the end.
+    things.broken = error(*arguments)
     with pytest.raises(ConflictError, match="not deleted, because its things cannot be removed"):
         namespaces.delete("team")
 
