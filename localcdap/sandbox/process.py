@@ -22,7 +22,13 @@ from localcdap.processes.tree import list_descendants, measure_delay, measure_me
 from localcdap.rpc.frames import Answer, Call, Fault, receive, send, to_error
 from localcdap.rpc.methods import make_proxy
 from localcdap.sandbox.launchers import WorkerLauncher
-from localcdap.sandbox.worker import OUT_OF_MEMORY, WORKER_SERVICE, JobResult, WorkerService
+from localcdap.sandbox.worker import (
+    DISCONNECTED,
+    OUT_OF_MEMORY,
+    WORKER_SERVICE,
+    JobResult,
+    WorkerService,
+)
 
 _LOG: Final = logging.getLogger(__name__)
 _LIMITS_CHECKED_EVERY_S: Final = 0.1
@@ -44,6 +50,8 @@ class ExitReason(enum.Enum):
     TIME = "time"
     MEMORY = "memory"
     CRASH = "crash"
+    DISCONNECTED = "disconnected"
+    """Its connection ended before it had the call, so that nothing was run."""
 
 
 class WorkerLostError(Exception):
@@ -198,6 +206,10 @@ class WorkerProcess:
         if is_alive or code is None:
             return self._kill_and_report(
                 ExitReason.CRASH, f"broke the connection of its process ({error})"
+            )
+        if code == DISCONNECTED:
+            return self._kill_and_report(
+                ExitReason.DISCONNECTED, "lost the connection of its process"
             )
         if code == OUT_OF_MEMORY:
             return self._kill_and_report(ExitReason.MEMORY, "took too much memory")
