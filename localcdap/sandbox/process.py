@@ -8,7 +8,6 @@ import os
 import signal
 import threading
 import time
-from contextlib import suppress
 from multiprocessing.connection import Pipe, wait
 from typing import Any, Final
 
@@ -22,13 +21,7 @@ from localcdap.processes.tree import list_descendants, measure_delay, measure_me
 from localcdap.rpc.frames import Answer, Call, Fault, receive, send, to_error
 from localcdap.rpc.methods import make_proxy
 from localcdap.sandbox.launchers import WorkerLauncher
-from localcdap.sandbox.worker import (
-    DISCONNECTED,
-    OUT_OF_MEMORY,
-    WORKER_SERVICE,
-    JobResult,
-    WorkerService,
-)
+from localcdap.sandbox.worker import OUT_OF_MEMORY, WORKER_SERVICE, JobResult, WorkerService
 
 _LOG: Final = logging.getLogger(__name__)
 _LIMITS_CHECKED_EVERY_S: Final = 0.1
@@ -50,8 +43,6 @@ class ExitReason(enum.Enum):
     TIME = "time"
     MEMORY = "memory"
     CRASH = "crash"
-    DISCONNECTED = "disconnected"
-    """Its connection ended before it had the call, so that nothing was run."""
 
 
 class WorkerLostError(Exception):
@@ -80,6 +71,8 @@ class WorkerProcess:
         self._output = OutputPipe(output, _OUTPUT_KEPT, _log_line)
         self._descendants: set[int] = set()
         self._ending = threading.Lock()
+        # A descriptor that is closed twice, or while it is read, may belong to another worker by then.
+        self._using = threading.RLock()
         self._ended = False
         self._exit_code: int | None = None
         try:
@@ -100,9 +93,10 @@ class WorkerProcess:
     @property
     def is_usable(self) -> bool:
         """Whether the process is alive and waits for a call; another program may have killed it."""
-        if self._ended or self._connection.closed or not is_running(self.pid):
-            return False
-        return not self._connection.poll()  # between calls only a closed connection is readable
+        with self._using:
+            if self._ended or self._connection.closed or not is_running(self.pid):
+                return False
+            return not self._connection.poll()  # between calls only a closed one is readable
 
     def run(
         self, job: str, request: msgspec.Raw, time_limit_s: float, *, is_last: bool = False
@@ -122,23 +116,24 @@ class WorkerProcess:
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
         """Make one call; see :class:`localcdap.rpc.methods.CallChannel`."""
-        try:
-            send(self._connection, call)
-            self._wait(timeout_s if timeout_s is not None else _START_LIMIT_S)
-            answer: Answer = receive(self._connection, Answer)
-            if isinstance(answer, Fault):
-                raise to_error(answer)
-            return unpack(answer.value, result)
-        except (ConnectionError, msgspec.DecodeError, OSError) as error:
-            raise self._make_lost_error(error) from None
+        with self._using:
+            try:
+                send(self._connection, call)
+                self._wait(timeout_s if timeout_s is not None else _START_LIMIT_S)
+                answer: Answer = receive(self._connection, Answer)
+                if isinstance(answer, Fault):
+                    raise to_error(answer)
+                return unpack(answer.value, result)
+            except (ConnectionError, msgspec.DecodeError, OSError) as error:
+                raise self._make_lost_error(error) from None
 
     def kill(self) -> None:
-        """End the process and everything that it started."""
+        """End the process and everything that it started, and a call of another thread with it."""
         with self._ending:
             if not self._ended:
                 self._ended = True
                 self._exit_code = self._launcher.end(self.pid, self._descendants)
-        with suppress(OSError):  # the thread that waits for an answer closes it too
+        with self._using:
             self._connection.close()
 
     def _wait(self, limit_s: float) -> None:
@@ -206,10 +201,6 @@ class WorkerProcess:
         if is_alive or code is None:
             return self._kill_and_report(
                 ExitReason.CRASH, f"broke the connection of its process ({error})"
-            )
-        if code == DISCONNECTED:
-            return self._kill_and_report(
-                ExitReason.DISCONNECTED, "lost the connection of its process"
             )
         if code == OUT_OF_MEMORY:
             return self._kill_and_report(ExitReason.MEMORY, "took too much memory")

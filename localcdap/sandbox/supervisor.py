@@ -143,12 +143,10 @@ class PluginWorker(JobRunner):
         *,
         log_name: str | None = None,
         once: bool = False,
-        again: bool = True,
     ) -> tuple[_T, str | None]:
         """Run a job in the process of the artifacts, and end the process when the job damaged it.
 
         :param once: run it in a new process, which ends with it.
-        :param again: whether another process gets the job when the first one has lost its connection before.
         :returns: the result of the job, and the damage that it did.
         :raises PluginError: when the process is lost; ``who`` starts its message.
         :raises LocalcdapError: what the job raised.
@@ -164,18 +162,9 @@ class PluginWorker(JobRunner):
             process.kill()
             if self._closed:
                 raise PluginError("The plugin worker was closed.") from None
-            if not isinstance(error, WorkerLostError):
-                raise
-            if error.reason is ExitReason.DISCONNECTED and again:
-                # The worker had not begun with the job, so that no code of the plugin runs twice.
-                _LOG.warning("%s: its process had no connection; another one is started", who)
-                return self._run(
-                    *(job, request, artifacts, path, who),
-                    log_name=log_name,
-                    once=once,
-                    again=False,
-                )
-            raise self._to_error(error, who, path) from None
+            if isinstance(error, WorkerLostError):
+                raise self._to_error(error, who, path) from None
+            raise
         if result.damage:
             _LOG.info("%s: its process is replaced because %s", log_name or who, result.damage)
         if once:
@@ -223,7 +212,7 @@ class PluginWorker(JobRunner):
             case ExitReason.MEMORY:
                 message = f"{who} took more than {self._processes.memory_mb} MiB of memory."
                 action = "Let it take less memory, or raise plugin.memory_mb."
-            case ExitReason.CRASH | ExitReason.DISCONNECTED:
+            case ExitReason.CRASH:
                 message = f"{who} {lost.detail}."
                 action = "Correct the plugin: it must raise an exception instead."
         return PluginError(message, action, traceback=frames)

@@ -29,9 +29,6 @@ WORKER_SERVICE: Final = "worker"
 """The name under which the supervisor calls :class:`WorkerService`."""
 OUT_OF_MEMORY: Final = 97
 """Exit code of a worker that reached its memory limit."""
-DISCONNECTED: Final = 98
-"""Exit code of a worker whose connection ended while it waited for a call: it has run nothing since the last
-answer."""
 
 
 class JobResult(msgspec.Struct):
@@ -91,7 +88,7 @@ def serve(connection: int, memory_mb: int, guard: ProcessGuard) -> NoReturn:
     write_stack_on_request()
     answer_calls(Connection(connection), {WORKER_SERVICE: WorkerService(guard)})
     # Not sys.exit: threads and exit handlers of plugins must not keep the process alive.
-    os._exit(DISCONNECTED)
+    os._exit(0)
 
 
 def main(arguments: list[str]) -> None:
