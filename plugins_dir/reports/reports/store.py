@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
-import psutil
 
 from localcdap.api.app import (
     AnswerError,
@@ -27,6 +26,7 @@ from localcdap.api.app import (
     decode_json,
 )
 from localcdap.api.app.events import SYSTEM_NAMESPACE
+from localcdap.processes.identity import ProcessIdentity, identify, is_alive
 
 from .request import ReportRequest
 
@@ -266,14 +266,15 @@ def _decode(row: Any) -> Report:
 
 def _name_process() -> str:
     """Return a text that names this process, and no later one."""
-    return f"{os.getpid()}/{psutil.Process().create_time():.2f}"
+    process = identify(os.getpid())
+    return f"{process.pid}/{process.created:.2f}"
 
 
 def _is_alive(worker: str) -> bool:
     pid, _, created = worker.partition("/")
     try:
-        return f"{psutil.Process(int(pid)).create_time():.2f}" == created
-    except (psutil.Error, ValueError):
+        return is_alive(ProcessIdentity(int(pid), float(created)))
+    except ValueError:
         return False
 
 
