@@ -52,6 +52,7 @@ class MetadataDialog(DialogScreen[None]):
         super().__init__()
         self.entity = entity
         self._metadata = ScopedMetadata()
+        self._is_closing = False
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -82,6 +83,15 @@ class MetadataDialog(DialogScreen[None]):
         if action != "copy" and scope is MetadataScope.SYSTEM:
             return _READ_ONLY
         return "a tag has no value" if action == "change" and kind == _TAG else None
+
+    def action_dismiss_empty(self) -> None:
+        """Close after the last change, which the screen below then reads; an error stays in sight."""
+        self._is_closing = True
+        self.call(lambda _: None, on_result=lambda _: self._close(), group="change", ordered=True)
+
+    def _close(self) -> None:
+        if self._is_closing:
+            self.dismiss()
 
     @work
     async def action_add_tag(self) -> None:
@@ -150,7 +160,7 @@ class MetadataDialog(DialogScreen[None]):
         self.call(
             change,
             on_result=lambda _: self._read(),
-            on_error=lambda error: self._show_problem(error.full_message),
+            on_error=self._show_error,
             group="change",
             ordered=True,
         )
@@ -163,6 +173,10 @@ class MetadataDialog(DialogScreen[None]):
             on_error=self._show_unreadable,
             group="metadata",
         )
+
+    def _show_error(self, error: LocalcdapError) -> None:
+        self._is_closing = False
+        self._show_problem(error.full_message)
 
     def _show_unreadable(self, error: LocalcdapError) -> None:
         self.query_one(FilteredList).set_entries([], empty="")

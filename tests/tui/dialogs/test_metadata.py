@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from textual.widgets import Static
 
+from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.home import find_shipped_data
 from localcdap.pipeline.library.application_model import DeployRequest
@@ -53,6 +56,42 @@ async def test_tags_and_properties_are_added_changed_and_removed(open_studio, cd
         await driver.press("d")
         await driver.press("d")
         assert cdap.metadata.get(SHELF).is_empty()
+
+
+@pytest.mark.parametrize("error", [None, BadRequestError("The disk is full.")])
+async def test_it_closes_after_its_last_change_unless_that_fails(
+    open_studio, cdap, monkeypatch, error
+):
+    change, may_change = cdap.metadata.add, threading.Event()
+
+    def change_late(*arguments: object) -> object:
+        assert may_change.wait(60)
+        if error is not None:
+            raise error
+        return change(*arguments)
+
+    monkeypatch.setattr(cdap.metadata, "add", change_late)
+    async with open_studio() as driver:
+        await driver.press("8")
+        await driver.type("tags:late")
+        await driver.settled()
+        assert driver.app.screen.query_one("#results", FilteredList).keys == []
+        driver.app.show_metadata(SHELF)
+        await driver.settled()
+        await driver.press("t")
+        await driver.type("late")
+        await driver.pilot.press("enter", "escape")
+        await driver.until(lambda: driver.app.calls.pending_count > 0)
+        may_change.set()
+        await driver.settled()
+        if error is None:
+            assert driver.app.screen.query_one("#results", FilteredList).keys != []
+            cdap.metadata.remove(SHELF, [], ["late"])
+            return
+        shown = str(driver.app.screen.query_one("#metadata-problem", Static).content)
+        assert "The disk is full." in shown
+        await driver.press("escape")
+        assert not isinstance(driver.app.screen, MetadataDialog)
 
 
 async def test_the_errors_of_the_original_are_shown_at_the_field(open_studio, cdap):
