@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import Any, Final, Generic, TypeVar
 
@@ -108,11 +108,16 @@ class NumericSummary(msgspec.Struct):
 
 
 def make_bins(low: float, high: float, most: int = BINS) -> list[NumericBin]:
-    """Return the bins of the numbers from ``low`` to ``high`` (``NumericHisto``)."""
-    if low == high:
+    """Return the bins of the numbers from ``low`` to ``high``, each of which is in one of them.
+
+    The limits are those of ``NumericHisto``, except that a negative minimum is rounded down: the original
+    rounds its absolute value, and loses the numbers below the result.
+    """
+    if low == high or not math.isfinite(high - low):
         return [NumericBin(low, high, True)]
-    start = _round(low, 2, up=False)
-    step = _round((high - start) / most, 1, up=True)
+    # Products of floats are not exact: 35 * 0.01 is more than 0.35.
+    start = min(low, _round(low, 2, math.floor))
+    step = _round((high - start) / most, 1, math.ceil)
     bins: list[NumericBin] = []
     begin, end = start, start + step
     while begin < high:
@@ -123,19 +128,22 @@ def make_bins(low: float, high: float, most: int = BINS) -> list[NumericBin]:
     return bins
 
 
-def _round(value: float, digits: int, *, up: bool) -> float:
-    """Round to some digits; the absolute value is rounded, as mmds does."""
-    if value == 0:
-        return value
-    size = abs(value)
-    power = 10.0 ** (math.floor(math.log10(size)) - digits + 1)
-    rounded = (math.ceil if up else math.floor)(size / power)
-    return math.copysign(rounded * power, value)
+def _round(value: float, digits: int, to_whole: Callable[[float], int]) -> float:
+    """Round to some digits; a number that is too small for that stays as it is."""
+    power = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1) if value else 0.0
+    return to_whole(value / power) * power if power else value
+
+
+def _square(value: float) -> float:
+    """Return the square, which may be infinite; the operator ``**`` would raise an error then."""
+    return value * value
 
 
 def format_bound(value: float) -> str:
     """Return a number in Java's ``DecimalFormat``: ``###.####``, or ``0.00E0`` for great and small ones."""
     size = abs(value)
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
     if size > 1000 or 0 < size < 0.001:
         exponent = Decimal(value).adjusted()
         mantissa = Decimal(value).scaleb(-exponent).quantize(Decimal("0.01"), ROUND_HALF_UP)
@@ -164,7 +172,7 @@ def count_numbers(
     bins = make_bins(low, high, most)
     counts = Counter(_find_bin(bins, each) for each in known)
     mean = sum(known) / len(known) if known else None
-    spread = sum((each - mean) ** 2 for each in known) if mean is not None else None
+    spread = sum(_square(each - mean) for each in known) if mean is not None else None
     return ColumnStats(
         num_total=len(values),
         num_null=len(values) - len(known),
@@ -280,7 +288,7 @@ def _join_spreads(train: NumericSummary, test: NumericSummary) -> float | None:
         return None
     parts = [each for each in (train, test) if each.mean is not None]
     spread = sum(
-        each.known * ((each.variance or 0.0) + ((each.mean or 0.0) - mean) ** 2) for each in parts
+        each.known * ((each.variance or 0.0) + _square((each.mean or 0.0) - mean)) for each in parts
     )
     return math.sqrt(spread / sum(each.known for each in parts))
 

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from localcdap.api import Schema
 from localcdap.api.app import ConflictError, NamespaceSummary
@@ -302,6 +304,32 @@ def test_histograms_are_those_of_the_original():
     assert same.divergence == 0
     assert other.divergence == 1
     assert [each.bin for each in other.histo] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [-0.0446, -0.02, 0.05],
+        [0.35, 0.9],
+        [-1234.5, -1.0],
+        [-5e-324, 0.0],
+        [-1e308, 0.0, 1e308],
+        [float("-inf"), 1.0, float("inf")],
+        [0.1, 0.1],
+    ],
+)
+def test_each_value_is_in_a_bin(values: list[float]):
+    histograms = load("histograms")
+    stats = histograms.count_numbers(values, min(values), max(values), histograms.BINS)
+    assert sum(each.count for each in stats.histo) == len(values)
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=1))
+def test_any_numbers_are_in_bins(values: list[float]):
+    histograms = load("histograms")
+    stats = histograms.count_numbers(values, min(values), max(values), histograms.BINS)
+    assert sum(each.count for each in stats.histo) == len(values)
+    assert len(stats.histo) <= histograms.BINS
 
 
 def test_models_of_pipelines_count_when_their_files_are_there(app, call, tmp_path):
