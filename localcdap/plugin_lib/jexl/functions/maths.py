@@ -7,7 +7,7 @@ import math
 import random
 from collections.abc import Callable
 
-from localcdap.java import numbers
+from localcdap.java import fdlibm, numbers
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
 maths = FunctionNamespace("math")
@@ -24,24 +24,15 @@ def _of_doubles(run: Callable[..., float], *arguments: float) -> float:
 
 
 def _declare_doubles() -> None:
-    for name in (
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "exp",
-        "expm1",
-    ):
+    for name in ("sin", "cos", "tan", "exp"):
         _declare_one(name, getattr(math, name))
-    _declare_one("cbrt", math.cbrt)
-    _declare_one("toRadians", lambda degrees: degrees / 180.0 * math.pi)
-    _declare_one("toDegrees", lambda radians: radians * 180.0 / math.pi)
+    for name in ("asin", "acos", "atan", "sinh", "cosh", "tanh", "expm1", "log1p", "cbrt"):
+        _declare_one(name, getattr(fdlibm, name))
+    _declare_one("toRadians", lambda degrees: degrees * 0.017453292519943295)
+    _declare_one("toDegrees", lambda radians: radians * 57.29577951308232)
     _declare_one("sqrt", lambda value: math.sqrt(value) if value >= 0 else math.nan)
+    _declare_one("log", lambda value: math.log(value) if value else -math.inf)
+    _declare_one("log10", fdlibm.log10)
 
 
 def _declare_one(name: str, run: Callable[[float], float]) -> None:
@@ -51,33 +42,14 @@ def _declare_one(name: str, run: Callable[[float], float]) -> None:
 _declare_doubles()
 
 
-def _logarithm(run: Callable[[float], float], value: float) -> float:
-    return -math.inf if value == 0 else _of_doubles(run, value)
-
-
-@maths("D -> D")
-def log(value: float) -> float:
-    return _logarithm(math.log, value)
-
-
-@maths("D -> D")
-def log10(value: float) -> float:
-    return _logarithm(math.log10, value)
-
-
-@maths("D -> D")
-def log1p(value: float) -> float:
-    return -math.inf if value == -1 else _of_doubles(math.log1p, value)
-
-
 @maths("D D -> D")
 def atan2(y: float, x: float) -> float:
-    return math.atan2(y, x)
+    return fdlibm.atan2(y, x)
 
 
 @maths("D D -> D")
 def hypot(x: float, y: float) -> float:
-    return math.hypot(x, y)
+    return fdlibm.hypot(x, y)
 
 
 @maths("D D -> D", "IEEEremainder")
@@ -132,7 +104,7 @@ def round_(value: float) -> int:
 
 @maths("L -> L", "abs")
 def abs_whole(value: int) -> int:
-    return abs(value)
+    return numbers.wrap(abs(value), 64)
 
 
 @maths("D -> D", "abs")
@@ -191,7 +163,10 @@ def nextAfter(start: float, direction: float) -> float:
 
 @maths("D I -> D")
 def scalb(value: float, factor: int) -> float:
-    return _of_doubles(math.ldexp, value, factor)
+    try:
+        return math.ldexp(value, factor)
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 @maths("-> D")
@@ -234,7 +209,7 @@ def toIntExact(value: int) -> int:
 
 @maths("L L -> L")
 def floorDiv(dividend: int, divisor: int) -> int:
-    return dividend // divisor
+    return numbers.wrap(dividend // divisor, 64)
 
 
 @maths("L L -> L")
