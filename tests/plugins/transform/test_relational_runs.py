@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 
 import pytest
 
@@ -70,6 +71,23 @@ def test_conditional_aggregates(spark):
         ("Emma", 2.95, 1.75, 1.75, "pretzel", 1, 1.75, None, 1, [1.75]),
         ("Ron", 2.95, 1.75, 0.5, "doughnut", 1, 0.5, None, 0, [0.5]),
     ]
+
+
+def test_an_average_of_finite_numbers_is_finite(spark):
+    schema = record(case=Schema.STRING, number=Schema.DOUBLE.as_nullable)
+    cases = {
+        "large": ([1e308, 1e308, None], 1e308),
+        "opposite": ([1.5e308, 1.5e308, -1.5e308, -1.5e308], 0.0),
+        "small": ([5e-324, 5e-324], 5e-324),
+        "infinite": ([math.inf, 1.0], math.inf),
+        "null": ([None], None),
+    }
+    rows = [{"case": case, "number": n} for case, (numbers, _) in cases.items() for n in numbers]
+
+    records = group(spark, "case", "average:avg(number)", schema, rows)
+
+    averages = {each["case"]: each["average"] for each in records}
+    assert averages == {case: average for case, (_, average) in cases.items()}
 
 
 def test_counts_and_sums(spark):

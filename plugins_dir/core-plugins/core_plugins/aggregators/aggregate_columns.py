@@ -6,6 +6,7 @@ result.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -50,7 +51,10 @@ def build_aggregate(
     condition_column = None if condition is None else condition.build_column()
     if aggregate.field == ALL:
         return _build_count_all(condition_column).alias(aggregate.name)
-    made = _BUILDERS[aggregate.function](get_column(aggregate.field), condition_column)
+    build, field = _BUILDERS[aggregate.function], schema.field(aggregate.field)
+    if aggregate.function == "Avg" and field and field.schema.non_nullable == Schema.DOUBLE:
+        build = _build_average_of_doubles
+    made = build(get_column(aggregate.field), condition_column)
     return _cast_to_declared(made, aggregate, schema, raising).alias(aggregate.name)
 
 
@@ -204,6 +208,17 @@ def _build_logical_or(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     return F.coalesce(F.bool_or(_filter_value(value, condition_column)), F.lit(False))
+
+
+def _build_average_of_doubles(value: Column, condition_column: Column | None) -> Column:
+    """Build an average, which is finite for finite numbers, as the running mean of the original
+    (``Avg``), although Spark's sum may overflow.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    value = _filter_value(value, condition_column)
+    average, small = F.avg(value), F.avg(value * 2.0**-64) * 2.0**64
+    return F.when(F.abs(average) < math.inf, average).otherwise(small)
 
 
 def _build_sum_of_squares(value: Column, condition_column: Column | None) -> Column:
