@@ -156,7 +156,9 @@ class StageConfigurer:
 
 
 class Emitter(Protocol):
-    """Receives the results of a record-at-a-time plugin, which must not change a record after emitting it."""
+    """Receives the results of a record-at-a-time plugin. It copies a record, which the plugin may then change
+    and emit once more.
+    """
 
     def __call__(self, record: Record) -> None:
         """Emit an output record."""

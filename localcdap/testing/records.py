@@ -99,7 +99,12 @@ class CollectingSideOutputs:
         self._output = output
 
     def error(self, record: Record, code: int, message: str) -> None:
-        rejected = {"record": record, "code": code, "message": message, "stage": self._stage}
+        rejected = {
+            "record": copy_value(record),
+            "code": code,
+            "message": message,
+            "stage": self._stage,
+        }
         self._output.errors.append(rejected)
 
     def alert(self, payload: Mapping[str, str]) -> None:
@@ -110,7 +115,7 @@ class CollectingEmitter(CollectingSideOutputs):
     """A :class:`localcdap.api.stage.Emitter` that collects."""
 
     def __call__(self, record: Record) -> None:
-        self._output.records.append(record)
+        self._output.records.append(copy_value(record))
 
 
 class CollectingPorts(CollectingSideOutputs):
@@ -119,7 +124,7 @@ class CollectingPorts(CollectingSideOutputs):
     def __call__(self, port: str, record: Record) -> None:
         records = self._output.ports.get(port)
         if records is not None:
-            records.append(record)
+            records.append(copy_value(record))
 
 
 def run_records(

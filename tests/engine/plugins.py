@@ -46,9 +46,11 @@ class EvenTwice(Transform):
         if record["n"] % 2:
             emit.error(record, record["n"], "odd")
             emit.alert({"n": str(record["n"])})
+            record["n"] = -1
         else:
-            emit(record)
-            emit(dict(record))
+            for _ in range(2):
+                emit(record)
+            record["n"] = -2
 
 
 @plugin(type="transform", name="AddOne", description="Adds one, in place; writes down each task.")

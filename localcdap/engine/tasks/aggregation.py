@@ -86,7 +86,7 @@ class AggregateRunner(Runner):
 
         :param aggregate: called with the key, the members of the group, and an emitter.
         """
-        emit = RecordEmitter(self.name)
+        emit = RecordEmitter(self.name, self._codec.schema)
         for key, members in groups:
             try:
                 aggregate(key, members, emit)
@@ -95,7 +95,7 @@ class AggregateRunner(Runner):
             self.count("groups", 1)
             if len(emit) + len(emit.errors) >= _FLUSH:
                 yield self.collect_emitted(emit, self._codec)
-                emit = RecordEmitter(self.name)
+                emit = RecordEmitter(self.name, self._codec.schema)
         yield self.collect_emitted(emit, self._codec)
 
     def run(self, chunk: Any, *, last: bool) -> Streams:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
+from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class SideOutputs:
 
     def error(self, record: Record, code: int, message: str) -> None:
         """Emit an error record."""
-        self.errors.append(FailedRecord(record, code, message, self._stage))
+        self.errors.append(FailedRecord(copy_value(record), code, message, self._stage))
 
     def alert(self, payload: Mapping[str, str]) -> None:
         """Emit an alert; all values but null become text."""
@@ -108,32 +109,44 @@ class SideOutputs:
         )
 
 
+def _choose_copy(schema: Schema) -> Callable[[Any], Any]:
+    """Return what copies a record of a schema: its values need no copy when none of them can be changed."""
+    return dict.copy if all(field.schema.is_simple for field in schema) else copy_value
+
+
 class RecordEmitter(list[Record], SideOutputs):
     """Collects what a stage emits: a list of output records that can be called.
 
-    It is a list so that emitting a record costs no Python frame.
+    It takes a copy of a record, which its plugin may change and emit once more.
     """
 
-    __call__ = list.append
-
-    def __init__(self, stage: str) -> None:
+    def __init__(self, stage: str, schema: Schema) -> None:
         list.__init__(self)
         SideOutputs.__init__(self, stage)
+        self._copy = _choose_copy(schema)
+
+    def __call__(self, record: Record) -> None:
+        """Emit an output record."""
+        self.append(self._copy(record) if type(record) is dict else copy_value(record))
 
 
 class PortsEmitter(SideOutputs):
-    """Collects what a splitter emits, by port; records for ports that the splitter does not have are
-    dropped.
+    """Collects copies of what a splitter emits, by port; records for ports that the splitter does not have
+    are dropped.
     """
 
-    def __init__(self, stage: str, ports: Mapping[str, Any]) -> None:
+    def __init__(self, stage: str, schemas: Mapping[str, Schema]) -> None:
         super().__init__(stage)
-        self.ports: dict[str, list[Record]] = {port: [] for port in ports}
+        self.ports: dict[str, list[Record]] = {port: [] for port in schemas}
+        self._copies = {port: _choose_copy(schema) for port, schema in schemas.items()}
 
     def __call__(self, port: str, record: Record) -> None:
+        """Emit a record to a port."""
         records = self.ports.get(port)
         if records is not None:
-            records.append(record)
+            records.append(
+                self._copies[port](record) if type(record) is dict else copy_value(record)
+            )
 
 
 def conform(batch: pa.RecordBatch, codec: RecordCodec) -> pa.RecordBatch:

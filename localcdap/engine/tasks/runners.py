@@ -117,7 +117,7 @@ class TransformRunner(Runner):
         """See :meth:`Runner.run`."""
         if self._takes_many:
             return self._run_together(list(chunk.get_records() if last else chunk.copy_records()))
-        emit = RecordEmitter(self.name)
+        emit = RecordEmitter(self.name, self._codec.schema)
         transform = self.plugin.transform
         record: Any = None
         try:
@@ -128,7 +128,7 @@ class TransformRunner(Runner):
         return self.collect_emitted(emit, self._codec)
 
     def _run_together(self, records: list[Any]) -> Streams:
-        emit = RecordEmitter(self.name)
+        emit = RecordEmitter(self.name, self._codec.schema)
         try:
             self.plugin.transform_records(records, emit)
         except RAISED as error:
@@ -141,7 +141,7 @@ class TransformRunner(Runner):
         """
         for record in records:
             try:
-                self.plugin.transform(record, RecordEmitter(self.name))
+                self.plugin.transform(record, RecordEmitter(self.name, self._codec.schema))
             except RAISED:
                 return record
         return None
@@ -152,7 +152,7 @@ class ErrorRunner(TransformRunner):
 
     def run(self, chunk: Chunk, *, last: bool) -> Streams:
         """See :meth:`Runner.run`."""
-        emit = RecordEmitter(self.name)
+        emit = RecordEmitter(self.name, self._codec.schema)
         failed = None
         try:
             for row in chunk.get_records() if last else chunk.copy_records():
@@ -193,7 +193,7 @@ class SplitterRunner(Runner):
 
     def run(self, chunk: Chunk, *, last: bool) -> Streams:
         """See :meth:`Runner.run`."""
-        emit = PortsEmitter(self.name, self._codecs)
+        emit = PortsEmitter(self.name, self.stage.data.port_schemas)
         record: Any = None
         try:
             for record in chunk.get_records() if last else chunk.copy_records():
