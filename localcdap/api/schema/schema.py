@@ -144,14 +144,21 @@ class Schema:
 
     @classmethod
     def union(cls, members: Iterable[Schema]) -> Schema:
-        """Return a union schema."""
-        return cls(Type.UNION, members=tuple(members))
+        """Return a union schema; a member that is a union itself is replaced by its members."""
+        members = tuple(members)
+        if any(member.type is Type.UNION for member in members):
+            parts = (part for member in members for part in member.members or (member,))
+            members = tuple(dict.fromkeys(parts))
+        return cls(Type.UNION, members=members)
 
     @classmethod
     def record(cls, name: str, fields: Iterable[Field | tuple[str, Schema]]) -> Schema:
-        """Return a record schema; a field is a :class:`Field` or a (name, schema) pair."""
-        made = tuple(f if isinstance(f, Field) else Field(*f) for f in fields)
-        return cls(Type.RECORD, name=name, fields=made)
+        """Return a record schema; a field is a :class:`Field` or a (name, schema) pair.
+
+        Of two fields of one name the last one counts, at the place of the first (CDAP ``Schema.recordOf``).
+        """
+        made = (f if isinstance(f, Field) else Field(*f) for f in fields)
+        return cls(Type.RECORD, name=name, fields=tuple({f.name: f for f in made}.values()))
 
     @classmethod
     def reference(cls, name: str) -> Schema:
@@ -407,15 +414,11 @@ class _DocumentParser:
         self._records[name] = Schema.reference(
             name
         )  # inside of the record; after it the whole record
-        seen: set[str] = set()
         made = []
         for i, field in enumerate(fields):
             here = f"{path}.fields[{i}]"
             if not isinstance(field, dict) or not isinstance(field.get("name"), str):
                 raise SchemaError(f"A field needs a 'name' - at {here}.")
-            if field["name"] in seen:
-                raise SchemaError(f"Record '{name}' has two fields '{field['name']}' - at {here}.")
-            seen.add(field["name"])
             made.append(Field(field["name"], self._parse_part(field, "type", here)))
         self._records[name] = Schema.record(name, made)
         return self._records[name]
