@@ -304,6 +304,9 @@ def test_numbers_of_numpy_are_numbers():
 POINT = Schema.record("point", [("x", Schema.INT), ("tags", Schema.array(Schema.STRING))])
 
 
+DECIMAL = "must be of type decimal(3, 2) (digits: 1 before the point, 2 after it)"
+
+
 @pytest.mark.parametrize(
     ("schema", "value", "message"),
     [
@@ -321,18 +324,34 @@ POINT = Schema.record("point", [("x", Schema.INT), ("tags", Schema.array(Schema.
         (Schema.BYTES, "x", "must be of type bytes, but a record holds 'x' (str)."),
         (Schema.NULL, 1, "must be of type null, but a record holds 1 (int)."),
         (Schema.enum(["A", "B"]), "C", "must be one of A, B, but a record holds 'C' (str)."),
-        (Schema.DATE, NOON, "must be of type date, but a record holds datetime.datetime("),
+        (Schema.DATE, NOON, "must be of type date, but a record holds 20"),
         (Schema.DATE, 5, "must be of type date, but a record holds 5 (int)."),
         (Schema.TIME, 5, "must be of type time-micros, but a record holds 5 (int)."),
-        (Schema.TIMESTAMP, NOON.date(), "must be of type timestamp-micros, but a record holds"),
-        (Schema.DATETIME, "now", "must be of type datetime, but a record holds 'now' (str)."),
-        (Schema.decimal(3, 2), 0.5, "must be of type decimal, but a record holds 0.5 (float)."),
+        (
+            Schema.TIMESTAMP,
+            NOON.date(),
+            "must be of type timestamp-micros (a datetime with a time zone), but a record holds 20",
+        ),
+        (
+            Schema.DATETIME,
+            "now",
+            "must be of type datetime (a datetime without a time zone), but a record holds 'now' (str).",
+        ),
+        (
+            Schema.decimal(3, 2),
+            0.5,
+            f"{DECIMAL}, but a record holds 0.5 (float).",
+        ),
         (
             Schema.decimal(3, 2),
             decimal.Decimal("1.234"),
-            "must be of type decimal, but a record holds Decimal('1.234') (Decimal).",
+            f"{DECIMAL}, but a record holds 1.234 (Decimal).",
         ),
-        (Schema.decimal(3, 2), decimal.Decimal("NaN"), "must be of type decimal, but a record"),
+        (
+            Schema.decimal(3, 2),
+            decimal.Decimal("NaN"),
+            f"{DECIMAL}, but a record holds NaN (Decimal).",
+        ),
         (
             Schema.array(Schema.STRING),
             "ab",

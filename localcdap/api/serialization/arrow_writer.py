@@ -6,13 +6,15 @@ and accept null in parts of a value that must not be null.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
+from decimal import Decimal
 from itertools import accumulate, chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import StageError
-from localcdap.api.schema import Schema, Type
+from localcdap.api.schema import LogicalType, Schema, Type
 from localcdap.api.serialization.arrow_types import list_union_tags, to_arrow_type
 from localcdap.api.serialization.value_types import (
     find_deciding_types,
@@ -76,7 +78,8 @@ def pick_members(rows: list[Any], name: str) -> list[Any]:
 
 def quote_value(value: Any) -> str:
     """Return a value and its class for a message, cut to 80 characters."""
-    text = repr(value)
+    is_plain = isinstance(value, (Decimal, datetime.date, datetime.time))
+    text = str(value) if is_plain else repr(value)
     return f"{text if len(text) <= 80 else text[:77] + '...'} ({type(value).__name__})"
 
 
@@ -91,6 +94,15 @@ def _describe_type(schema: Schema) -> str:
         return f"one of {', '.join(schema.symbols)}"
     if schema.type is Type.UNION:
         return f"one of the types {', '.join(list_union_tags(schema))}"
+    match schema.logical_type:
+        case LogicalType.DECIMAL:
+            precision, scale = schema.precision or 0, schema.scale or 0
+            digits = f"digits: {precision - scale} before the point, {scale} after it"
+            return f"of type decimal({precision}, {scale}) ({digits})"
+        case LogicalType.TIMESTAMP_MICROS | LogicalType.TIMESTAMP_MILLIS:
+            return f"of type {schema.display_name} (a datetime with a time zone)"
+        case LogicalType.DATETIME:
+            return "of type datetime (a datetime without a time zone)"
     return f"of type {schema.display_name}"
 
 
