@@ -21,7 +21,7 @@ from localcdap.api import LogicalType, Schema, StageError, Type
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.record_json import encode_json_record
 from localcdap.files.atomic import FileReplacement
-from localcdap.java.strings import to_java_string
+from localcdap.java.strings import format_double, round_to_float, to_java_string
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -286,6 +286,8 @@ def make_text_format(schema: Schema) -> Callable[[Any], str]:
             return lambda value: f"{value:f}"
         case Type.ARRAY | Type.MAP | Type.RECORD | Type.UNION:
             return _format_json
+        case Type.FLOAT:
+            return lambda value: format_double(round_to_float(value))
     return to_java_string
 
 

@@ -151,9 +151,9 @@ class Projection(Transform):
                 ).with_config_property("convert", element=f"{given.name}:{target.value}")
             name = renames.get(given.name, given.name)
             if any(f.name == name for f in fields):
-                stage.failures.add(
-                    f"Output field '{name}' would occur twice.",
-                    "Drop one of the two fields, or rename it to something else.",
+                stage.warnings.add(
+                    f"Output field '{name}' occurs twice: it has the values of '{given.name}'.",
+                    "Drop the other field, or rename it to something else.",
                 ).with_config_property("rename")
             fields.append(Field(name, _convert_schema(given.schema, target)))
         return Schema.record(f"{schema.name}.projected", fields)
@@ -174,9 +174,10 @@ class Projection(Transform):
         conversions = self._parse_conversions(lineage.stage)
         renames = self._parse_renames(lineage.stage)
         selected = [given.name for given in self._select_fields(schema)]
+        last = {renames.get(name, name): name for name in selected}
         for name in schema.field_names:
             output = renames.get(name, name)
-            if name not in selected:
+            if last.get(output) != name:
                 lineage.drop(name, f"drop_{name}")
             elif name in conversions:
                 lineage.derive(output, [name], f"convert_{name}")
@@ -187,13 +188,14 @@ class Projection(Transform):
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         stage = StageConfigurer(context.stage_name, dict(context.input_schemas))
         conversions, renames = self._parse_conversions(stage), self._parse_renames(stage)
-        outputs = []
+        outputs = {}  # of two fields with one name the last one counts, at the place of the first
         for given in self._select_fields(context.input_schema):
             value, target = get_column(given.name), conversions.get(given.name)
             if target is not None:
-                value = convert(value, given.schema, target)
-            outputs.append(value.alias(renames.get(given.name, given.name)))
-        return df.select(*outputs)
+                value = convert(context, given.name, value, given.schema, target)
+            output = renames.get(given.name, given.name)
+            outputs[output] = value.alias(output)
+        return df.select(*outputs.values())
 
 
 def _parse_pairs(stage: StageConfigurer, name: str, text: str) -> list[tuple[str, str, str]]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from localcdap.api import (
     Emitter,
@@ -24,17 +23,8 @@ from localcdap.java.dates.simple_date_format import (
     format_simple_date,
     parse_simple_date,
 )
-from localcdap.java.numbers import parse_double, parse_int, parse_long
+from localcdap.plugin_lib.text_values import find_text_converter
 
-_CONVERTERS: Final[dict[Type, Callable[[str], Any]]] = {
-    Type.STRING: str,
-    Type.INT: parse_int,
-    Type.LONG: parse_long,
-    Type.FLOAT: parse_double,
-    Type.DOUBLE: parse_double,
-    Type.BOOLEAN: lambda text: text.lower() == "true",
-}
-"""What a formatted date is converted with, as by ``StructuredRecord.Builder.convertAndSet``."""
 _EPOCH: Final = datetime.datetime.fromtimestamp(0, datetime.UTC)
 _NO_DATE: Final = 31
 """The code of error records."""
@@ -102,7 +92,7 @@ class DateTransform(Transform):
                 stage.failures.add(
                     f"Target field '{name}' is not present in output schema."
                 ).with_config_property("targetFields", element=name).with_output_field(name)
-            elif _find_converter(found.schema) is None:
+            elif find_text_converter(found.schema) is None:
                 stage.failures.add(
                     f"Target field '{name}' is of type '{found.schema.display_name}', which a formatted date "
                     "cannot become.",
@@ -166,7 +156,7 @@ class DateTransform(Transform):
         targets = self.config.target_fields
         self._kept = [name for name in self.config.schema.field_names if name not in targets]
         self._dates = [
-            (source, found, _find_converter(found.schema))
+            (source, found, find_text_converter(found.schema))
             for source, target in zip(self.config.source_fields, targets, strict=True)
             if (found := self.config.schema.field(target)) is not None
         ]
@@ -205,8 +195,3 @@ class DateTransform(Transform):
             return parse_simple_date(value, self.config.source_format or "")
         unit = 1000 if self.config.seconds_or_milliseconds == "Seconds" else 1
         return _EPOCH + datetime.timedelta(milliseconds=value * unit)
-
-
-def _find_converter(schema: Schema) -> Callable[[str], Any] | None:
-    inner = schema.non_nullable
-    return None if inner.logical_type is not None else _CONVERTERS.get(inner.type)

@@ -20,6 +20,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.rules import check_reference_name
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.json_texts import format_json
+from localcdap.plugin_lib.text_values import find_float_shortener
 
 from .client_config import KafkaClientConfig
 from .deliveries import Deliveries
@@ -167,10 +168,11 @@ class MessageSender:
         :raises StageError: for a record without a key, and when a message is not acknowledged.
         """
         codec, count = RecordCodec(self._schema), 0
+        shorten = find_float_shortener(self._schema) or (lambda record: record)
         deliveries = None
         for batch in batches:
             for record in codec.decode(batch):
-                key, value = self._find_key(record), self._encode_message(record)
+                key, value = self._find_key(record), self._encode_message(shorten(record))
                 if self._client is not None:
                     deliveries = deliveries or Deliveries(
                         create_producer(self._client), self._topic

@@ -113,7 +113,7 @@ def test_what_is_wrong_is_said(properties: dict[str, str], expected: str):
 
 def test_rows_that_do_not_fit_are_left_out_or_fail(book: Path, caplog: pytest.LogCaptureFixture):
     assert rows(book) == [{"n": 1, "B": "Ann"}, {"n": 2, "B": "Bo <&>"}]
-    assert f"row 5 of sheet 'People' of '{book}': 'x' is not an integer" in caplog.text
+    assert f"row 5 of sheet 'People' of '{book}': 'x' is not a value of type int" in caplog.text
     with pytest.raises(StageError, match="Terminating processing on error: row 5"):
         rows(book, fails=True)
     with pytest.raises(StageError, match=r"Encountered empty row .*row 3"):

@@ -42,7 +42,7 @@ def test_types():
         e=Schema.STRING.as_nullable,
     )
 
-    (made,) = parse("é,TRUE, -2147483648,9223372036854775807,NaN,ab,,", every).records
+    (made,) = parse(r"é,TRUE,-2147483648,+9223372036854775807, NaN ,a\x41é,,", every).records
 
     assert math.isnan(made.pop("d"))
     assert made == {
@@ -50,10 +50,16 @@ def test_types():
         "b": True,
         "i": -(2**31),
         "l": 2**63 - 1,
-        "x": b"ab",
+        "x": b"aA\xe9",
         "n": None,
         "e": "",
     }
+
+
+@pytest.mark.parametrize("text", [" 7", "7 ", "1_0", "7.0", "2147483648"])
+def test_a_text_that_is_no_int_in_java_fails(text):
+    with pytest.raises(StageError, match="is not a value of type int"):
+        parse(text, record(i=Schema.INT))
 
 
 def test_null_text_gives_one_record_of_nulls_with_the_passed_fields():

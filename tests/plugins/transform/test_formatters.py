@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
 
 import pytest
 from transform_plugins.csv.formatter import CSVFormatter
@@ -94,3 +95,37 @@ def test_a_record_is_a_json_object():
     as_bytes = record(body=Schema.BYTES)
     (made,) = run(JSONFormatter, {"schema": str(as_bytes)}, schema, [given]).records
     assert made == {"body": text.encode()}
+
+
+FLOATS = record(
+    f=Schema.FLOAT,
+    none=Schema.FLOAT.as_nullable,
+    many=Schema.array(Schema.FLOAT),
+    by_name=Schema.map(Schema.STRING, Schema.FLOAT),
+    inner=record("inner", f=Schema.FLOAT.as_nullable),
+    d=Schema.DOUBLE,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.1, "0.1"), (3.4e38, "3.4E38"), (1e10, "1.0E10"), (1.5e-5, "1.5E-5")],
+)
+def test_floats_have_the_texts_of_their_own_type(value, text):
+    given = {"f": value, "none": None, "many": [value], "by_name": {"x": value}, "d": 0.1}
+    given["inner"] = {"f": value}
+
+    (made,) = run(JSONFormatter, {"schema": str(OUT)}, FLOATS, [given]).records
+    (line,) = run(
+        CSVFormatter, {"format": "EXCEL", "schema": str(OUT)}, record(f=Schema.FLOAT), [given]
+    ).records
+
+    assert json.loads(made["body"]) == {
+        "f": float(text),
+        "none": None,
+        "many": [float(text)],
+        "by_name": {"x": float(text)},
+        "inner": {"f": float(text)},
+        "d": 0.1,
+    }
+    assert line["body"] == f"{text}\r\n"

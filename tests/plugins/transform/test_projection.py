@@ -105,11 +105,6 @@ def test_empty_properties_change_nothing():
             [{"stageConfig": "convert", "configElement": "headers:string"}],
         ),
         (
-            {"rename": "id:ts"},
-            "Output field 'ts' would occur twice.",
-            [{"stageConfig": "rename"}],
-        ),
-        (
             {"rename": "id"},
             "'id' in 'rename' is not a pair of two names with a colon between them.",
             [{"stageConfig": "rename", "configElement": "id"}],
@@ -130,7 +125,8 @@ def test_wrong_properties(properties, message, cause):
         (Schema.INT, set(Type.__members__.values()) & {Type.INT, Type.LONG, Type.FLOAT, Type.DOUBLE}
          | {Type.STRING, Type.BYTES}),
         (Schema.LONG, {Type.LONG, Type.FLOAT, Type.DOUBLE, Type.STRING, Type.BYTES}),
-        (Schema.DOUBLE, {Type.DOUBLE, Type.STRING, Type.BYTES}),
+        (Schema.FLOAT, {Type.FLOAT, Type.DOUBLE, Type.INT, Type.LONG, Type.STRING, Type.BYTES}),
+        (Schema.DOUBLE, {Type.DOUBLE, Type.INT, Type.LONG, Type.STRING, Type.BYTES}),
         (Schema.DATE, {Type.STRING}),
         (Schema.decimal(5, 1).as_nullable, {Type.STRING}),
         (Schema.array(Schema.INT), set()),
@@ -142,6 +138,17 @@ def test_which_types_become_which(source, targets):
     simple = [t for t in Type if t.is_simple and t is not Type.NULL]
 
     assert {t for t in simple if can_convert(source, t)} == targets
+
+
+def test_the_last_of_two_fields_of_one_name_counts_at_the_place_of_the_first():
+    stage = configure(Projection, {"rename": "id:ts", "convert": "id:string"}, INPUT)
+
+    assert list(stage.failures) == []
+    assert [each.message for each in stage.warnings] == [
+        "Output field 'ts' occurs twice: it has the values of 'ts'."
+    ]
+    assert [each.name for each in stage.output_schema] == ["ts", "headers", "cost"]
+    assert stage.output_schema.field("ts").schema == INPUT.field("ts").schema
 
 
 def test_only_the_needed_input_fields_are_read():

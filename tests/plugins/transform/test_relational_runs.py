@@ -8,7 +8,8 @@ import math
 
 import pytest
 
-from localcdap.api import Schema, StageError
+from localcdap.api import Schema, StageError, Type
+from localcdap.plugin_lib.text_values import find_text_converter
 from localcdap.testing import PipelineTester, artifact_ref, run_stage
 from tests.conftest import REPOSITORY
 from tests.plugins.transform.support import record
@@ -430,7 +431,7 @@ PROJECTED = {
     "f": (Schema.FLOAT, 0.5),
     "d": (Schema.DOUBLE, 1.25),
     "b": (Schema.BOOLEAN, True),
-    "s": (Schema.STRING, " 12 "),
+    "s": (Schema.STRING, "+12"),
     "t": (Schema.STRING, "é"),
     "x": (Schema.BYTES, b"\xff\xff\xff\xfe"),
     "day": (Schema.DATE, datetime.date(2020, 2, 29)),
@@ -448,7 +449,7 @@ PROJECTED = {
                 "convert": "i:double,l:float,f:double,s:long,x:int,b:string,day:string,m:string,t:bytes"
             },
             {"i": -7.0, "l": float(2**40), "f": 0.5, "s": 12, "x": -2, "b": "true"}
-            | {"day": "2020-02-29", "m": "1.50", "t": "é".encode()},
+            | {"day": "2020-02-29", "m": "1.50", "t": b"\xe9"},
         ),
         (
             {"convert": "i:bytes,l:bytes,f:bytes,d:bytes,b:bytes,s:double,x:string"},
@@ -474,12 +475,100 @@ def test_projection(spark, properties, expected):
     assert (made.counts.in_, made.counts.out) == (1, 1)
 
 
-def test_a_text_that_is_no_number_fails_the_run(spark):
-    with pytest.raises(StageError, match="abc"):
+TEXTS = {
+    "int": (
+        Type.INT,
+        {"-7": -7, "+7": 7, "007": 7},
+        ["", " 7", "7 ", "1e3", "7.0", "1_0", "2147483648"],
+    ),
+    "long": (Type.LONG, {"9223372036854775807": 2**63 - 1}, ["9223372036854775808", "7L"]),
+    "float": (Type.FLOAT, {"0.5": 0.5, "NaN": math.nan, "1f": 1.0}, ["nan", "inf"]),
+    "double": (
+        Type.DOUBLE,
+        {" 1e3 ": 1000.0, ".5": 0.5, "5.": 5.0, "-Infinity": -math.inf, "1d": 1.0},
+        ["nan", "infinity", "inf", "1_0", "0,5", "e", ""],
+    ),
+    "boolean": (Type.BOOLEAN, {"TRUE": True, "yes": False, "1": False, " true": False}, []),
+    "bytes": (
+        Type.BYTES,
+        {r"\x41z": b"Az", "abc": b"abc", "é": b"\xe9", "\u20ac": b"\xac", "\U0001f600": b"=\0"}
+        | {r"\n": b"\\n", r"\x4g": b"x4g", r"\xff": b"xff", r"\x00\xFF": b"\0\xff"},
+        ["\\", r"a\x4"],
+    ),
+}
+"""By type: texts with their values in CDAP ``StructuredRecord.Builder.convertAndSet``, and refused ones."""
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_become_values_as_in_java(spark, name):
+    type, values, refused = TEXTS[name]
+    convert = find_text_converter(Schema.of(type))
+    assert convert is not None
+    assert repr({text: convert(text) for text in values}) == repr(values)
+    for text in refused:
+        with pytest.raises(ValueError):
+            convert(text)
+
+    rows = [{"s": text} for text in values]
+    schema = record(s=Schema.STRING)
+    made = run(spark, "transform", "Projection", {"convert": f"s:{name}"}, i=(schema, rows))
+    assert repr([row["s"] for row in made.records]) == repr(list(values.values()))
+
+
+@pytest.mark.parametrize(
+    ("type", "text"), [("int", "abc"), ("int", " 7"), ("double", "inf"), ("bytes", "\\")]
+)
+def test_a_text_that_is_not_of_the_type_fails_the_run(spark, type, text):
+    with pytest.raises(StageError, match="Field 's' is not of type|within an escape"):
         run(
             spark,
             "transform",
             "Projection",
-            {"convert": "s:int"},
-            i=(record(s=Schema.STRING), [{"s": "abc"}]),
+            {"convert": f"s:{type}"},
+            i=(record(s=Schema.STRING), [{"s": text}]),
         )
+
+
+def test_numbers_with_fractions_are_rounded_as_java_rounds_them(spark):
+    numbers = [
+        0.5,
+        -0.5,
+        2.5,
+        -2.5,
+        0.49999999999999994,
+        1e300,
+        -1e300,
+        math.nan,
+        math.inf,
+        2.0**31,
+    ]
+    schema = record(f=Schema.FLOAT, d=Schema.DOUBLE, e=Schema.DOUBLE)
+    finite = [n if abs(n) < 1e38 or n != n else math.copysign(math.inf, n) for n in numbers]
+    rows = [{"f": f, "d": d, "e": d} for f, d in zip(finite, numbers, strict=True)]
+
+    made = run(
+        spark, "transform", "Projection", {"convert": "f:int,d:long,e:int"}, i=(schema, rows)
+    )
+
+    most, least = 2**63 - 1, -(2**63)
+    int_most, int_least = 2**31 - 1, -(2**31)
+    assert [row["f"] for row in made.records] == [
+        *(1, 0, 3, -2, 1, int_most, int_least, 0, int_most, int_most)
+    ]
+    assert [row["d"] for row in made.records] == [*(1, 0, 3, -2, 0, most, least, 0, most, 2**31)]
+    assert [row["e"] for row in made.records] == [1, 0, 3, -2, 0, -1, 0, 0, -1, int_least]
+
+
+def test_of_two_fields_of_one_name_the_values_of_the_last_one_are_kept(spark):
+    schema = record(a=Schema.STRING, b=Schema.LONG, c=Schema.STRING)
+
+    made = run(
+        spark,
+        "transform",
+        "Projection",
+        {"rename": "c:a"},
+        i=(schema, [{"a": "first", "b": 1, "c": "last"}]),
+    )
+
+    assert made.records == [{"a": "last", "b": 1}]
+    assert list(made.records[0]) == ["a", "b"]

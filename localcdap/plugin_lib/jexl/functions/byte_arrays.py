@@ -10,11 +10,11 @@ from typing import Any
 from localcdap.java.numbers import wrap
 from localcdap.plugin_lib.jexl.functions.decimals import EXACT, scale_of
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
+from localcdap.plugin_lib.text_values import to_bytes_binary
 
 bytes_ = FunctionNamespace("bytes")
 
 _Bytes = bytes | None
-_HEX_DIGITS = frozenset("0123456789ABCDEF")
 
 
 def _require_not_null(value: _Bytes) -> bytes:
@@ -71,23 +71,9 @@ def show_part(value: _Bytes, offset: int, length: int) -> str:
 
 @bytes_("S -> Y!")
 def toBytesBinary(text: str | None) -> bytes:
-    """Reverse toStringBinary. Only upper-case digits count; a backslash before others is left out."""
     if text is None:
         raise ValueError("the text is null")
-    out = bytearray()
-    at = 0
-    while at < len(text):
-        if text[at] != "\\":
-            out.append(ord(text[at]) & 0xFF)
-        elif at + 1 == len(text) or (text[at + 1] == "x" and at + 3 >= len(text)):
-            raise ValueError("the text ends within an escape")
-        elif text[at + 1] != "x":
-            out.append(ord("\\"))
-        elif set(text[at + 2 : at + 4]) <= _HEX_DIGITS:
-            out.append(int(text[at + 2 : at + 4], 16))
-            at += 3
-        at += 1
-    return bytes(out)
+    return to_bytes_binary(text)
 
 
 @bytes_("Y -> S!")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import Schema, StageError
 from localcdap.api.arrow import RecordCodec
 from localcdap.files.workbooks import format_cell, read_sheet_cells
+from localcdap.plugin_lib.text_values import find_text_converter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +28,6 @@ TYPES: Final = {
 }
 _MAX_COLUMNS: Final = 16_384
 _BATCH: Final = 10_000
-_WHOLE: Final = {Schema.INT: 31, Schema.LONG: 63}
 """The bits of an integer without its sign."""
 _LOG: Final = logging.getLogger(__name__)
 
@@ -117,45 +117,10 @@ def _convert_cell(cell: Any, kind: Schema) -> Any:
 
     :raises ValueError: when the cell does not have such a value.
     """
-    if kind == Schema.STRING:
-        return format_cell(cell)
-    if kind in _WHOLE:
-        return _to_integer(cell, _WHOLE[kind])
-    return _CONVERSIONS[kind](cell)
-
-
-def _to_integer(cell: Any, bits: int) -> int:
-    text = format_cell(cell).strip()
-    if not re.fullmatch("[+-]?[0-9]+", text):
-        raise ValueError(f"'{text}' is not an integer")
-    number = int(text)
-    if not -(2**bits) <= number < 2**bits:
-        raise ValueError(f"{number} has more than {bits + 1} bits")
-    return number
-
-
-def _parse_double_cell(cell: Any) -> float:
+    convert = find_text_converter(kind)
+    assert convert is not None  # it is one of TYPES
     text = format_cell(cell)
     try:
-        return float(text)
+        return convert(text)
     except ValueError:
-        raise ValueError(f"'{text}' is not a number") from None
-
-
-def _parse_boolean_cell(cell: Any) -> bool:
-    text = format_cell(cell).strip().lower()
-    if text not in ("true", "false"):
-        raise ValueError(f"'{text}' is neither true nor false")
-    return text == "true"
-
-
-def _to_bytes(cell: Any) -> bytes:
-    return format_cell(cell).encode()
-
-
-_CONVERSIONS: Final[dict[Schema, Callable[[Any], Any]]] = {
-    Schema.FLOAT: _parse_double_cell,
-    Schema.DOUBLE: _parse_double_cell,
-    Schema.BOOLEAN: _parse_boolean_cell,
-    Schema.BYTES: _to_bytes,
-}
+        raise ValueError(f"'{text}' is not a value of type {kind.display_name}") from None

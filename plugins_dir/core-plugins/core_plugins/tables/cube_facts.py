@@ -15,6 +15,7 @@ from localcdap.java.dates.simple_date_format import parse_simple_date
 from localcdap.java.numbers import NumberFormatError, parse_double, parse_long, truncate_to_int
 from localcdap.java.strings import to_java_string
 from localcdap.java.unix_time import to_epoch_seconds
+from localcdap.plugin_lib.text_values import find_float_shortener
 
 MEASUREMENT_PREFIX: Final = "cubeFact.measurement."
 
@@ -83,12 +84,14 @@ class FactMaker:
     def __init__(self, mapping: FactMapping, schema: Schema) -> None:
         self._mapping = mapping
         self._dimensions = [each.name for each in schema if each.schema.non_nullable.is_simple]
+        self._shorten = find_float_shortener(schema) or (lambda record: record)
 
     def make(self, record: Record) -> CubeFact:
         """Make a fact.
 
         :raises StageError: for a record without a time, or with a value that is not a number.
         """
+        record = self._shorten(record)
         held = ((name, record.get(name)) for name in self._dimensions)
         return CubeFact(
             self._find_time(record),

@@ -23,6 +23,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.rules import check_reference_name
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.json_texts import format_json
+from localcdap.plugin_lib.text_values import find_float_shortener
 
 from ..account import WITHOUT_EFFECT, GoogleProjectConfig
 
@@ -153,8 +154,12 @@ class MessageMaker:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         given, made, write = RecordCodec(self._schema), RecordCodec(_MESSAGE), self._make_writer()
+        shorten = find_float_shortener(self._schema) if self._format not in _BINARY else None
         for batch in batches:
-            yield made.encode([{"data": write(record)} for record in given.decode(batch)])
+            records = given.decode(batch)
+            if shorten is not None:
+                records = list(map(shorten, records))
+            yield made.encode([{"data": write(record)} for record in records])
 
     def _make_writer(self) -> Callable[[Record], str]:
         if self._format in _BINARY:

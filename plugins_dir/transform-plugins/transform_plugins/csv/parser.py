@@ -22,8 +22,7 @@ from localcdap.api import (
 )
 from localcdap.java import commons_csv
 from localcdap.java.commons_csv import CsvError, CsvFormat
-
-from ..text_values import Convert, find_text_converter
+from localcdap.plugin_lib.text_values import Convert, find_text_converter
 
 MALFORMED: Final = 31
 """The error code of a text that is not CSV."""

@@ -15,9 +15,8 @@ import msgspec
 
 from localcdap.api import LogicalType, Schema, Type
 from localcdap.api.arrow import matches
+from localcdap.java.numbers import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 from localcdap.plugin_lib.json_texts import require_boolean
-
-from ..text_values import INT_RANGE, LONG_RANGE
 
 Convert = Callable[[Any], Any]
 
@@ -189,8 +188,8 @@ def _to_decimal(value: Any) -> decimal.Decimal:
 _SIMPLE: Final[dict[Type, Convert]] = {
     Type.NULL: lambda _: None,
     Type.BOOLEAN: require_boolean,
-    Type.INT: _make_integer_converter(INT_RANGE),
-    Type.LONG: _make_integer_converter(LONG_RANGE),
+    Type.INT: _make_integer_converter((INT_MIN, INT_MAX)),
+    Type.LONG: _make_integer_converter((LONG_MIN, LONG_MAX)),
     Type.FLOAT: _convert_to_double,
     Type.DOUBLE: _convert_to_double,
     Type.BYTES: _to_bytes,

@@ -20,8 +20,8 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.java.xml import XmlError, evaluate_path, read_document
+from localcdap.plugin_lib.text_values import find_text_converter
 
-from ..text_values import find_text_converter
 from .documents import MALFORMED, DocumentConfig, find_path_problem, get_text
 
 if TYPE_CHECKING:
