@@ -129,6 +129,32 @@ def test_what_is_written_can_be_read_and_looked_up(instance):
 
 
 @pytest.mark.spark
+def test_a_key_whose_value_is_null_counts_as_missing(instance):
+    """As with the original, whose table deletes what is written as null."""
+    sink = stage("batchsink", "KVTable", name="optional", **{"key.field": "k", "value.field": "v"})
+    pairs = record(k="string", v=["string", "null"])
+    assert run(instance, csv(instance, "a,1\nb,2\n", pairs), sink).error is None
+
+    file = instance.home.path / "optional.json"
+    file.write_text('{"k": "b", "v": null}\n{"k": "c", "v": "3"}\n')
+    source = stage(
+        "batchsource",
+        "File",
+        referenceName="optional",
+        path=str(file),
+        format="json",
+        schema=str(pairs),
+    )
+    assert run(instance, source, sink).error is None
+
+    stored = stage("batchsource", "KVTable", name="optional")
+    as_text = stage("transform", "Projection", convert="key:string,value:string")
+    assert run(instance, stored, as_text, json_sink("optional")).error is None
+    rows = json_lines(instance.home.path / "optional")
+    assert {each["key"]: each["value"] for each in rows} == {"a": "1", "c": "3"}
+
+
+@pytest.mark.spark
 def test_a_table_that_has_no_keys_and_values_is_refused(instance):
     wide = record(a="string", b="string", c="string")
     sink = stage("batchsink", "Table", name="wide", **{"schema.row.field": "a"})

@@ -115,7 +115,8 @@ class KeyValueSink(BatchSink):
         for name, (_, field_name) in zip((KEY, VALUE), self._list_properties(), strict=True):
             found = records.field(field_name)
             assert found is not None  # validated in configure
-            parts.append(Field(name, found.schema.non_nullable))
+            # As in the original, a value may be null: its key then counts as missing.
+            parts.append(Field(name, found.schema if name == VALUE else found.schema.non_nullable))
         return Schema.record(_RECORD.name or "", parts)
 
     def _list_properties(self) -> list[tuple[str, str]]:
