@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from localcdap.api.errors import NotFoundError
+from localcdap.api.errors import MacroError, NotFoundError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
@@ -162,6 +162,7 @@ class NamespaceEnvironment:
             lambda: self.tables,
             lambda name, most: self._read_rows(self.namespace, name, most),
             partial(self._find_schema, arguments),
+            partial(self._expand, arguments),
         )
         return StageReplacer(rules, inputs, pipeline, folder)
 
@@ -169,6 +170,12 @@ class NamespaceEnvironment:
         macros = self.create_macros(arguments)
         configure = StageConfiguration(self.plugins, self._configurer, macros)
         return configure(stage, {}).result.output_schema
+
+    def _expand(self, arguments: Mapping[str, str], text: str) -> str:
+        try:
+            return self.create_macros(arguments).get_parser(False).expand(text).text
+        except MacroError:
+            return ""
 
     def record_document(
         self,

@@ -50,6 +50,8 @@ class RecordingInputs(msgspec.Struct):
     read_dataset: ReadDataset
     find_schema: Callable[[StageUse], Schema | None]
     """Returns the output schema that the stage's own plugin sets without looking at data."""
+    expand: Callable[[str], str]
+    """Expands the macros of a text; "" when one has no value."""
 
 
 class SourceReplacement(msgspec.Struct):
@@ -78,7 +80,8 @@ class RecordedSources:
 
         :raises LocalcdapError: when the recording does not exist, or does not fit the schema.
         """
-        schema = guess_schema(stage) or self._inputs.find_schema(stage)
+        # What the document notes may be of another version of the plugin.
+        schema = self._inputs.find_schema(stage) or guess_schema(stage)
         if given.kind is Kind.GENERATE:
             return self._generate(stage, schema, given, hints)
         recording = self._find(given)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.failures import FailureCollector, ValidationFailure
@@ -105,7 +106,7 @@ class StageReplacer:
             return found
         used: set[str] = set()
         hints = GenerationHints(document)
-        for stage in document.stages:
+        for stage in map(self._expand_reference, document.stages):
             subject = self._describe(stage)
             # A rule that gives way to a more specific one applies all the same.
             used.update(subject.list_keys())
@@ -115,6 +116,14 @@ class StageReplacer:
         if requires_use:
             found.failures += self._find_unused(document.stages, used)
         return found
+
+    def _expand_reference(self, stage: StageUse) -> StageUse:
+        """Give a stage the reference name that it has in the run; none when a macro has no value."""
+        name = stage.plugin.properties.get(REFERENCE)
+        if name is None or "${" not in name:
+            return stage
+        properties = {**stage.plugin.properties, REFERENCE: self._inputs.expand(name)}
+        return replace(stage, plugin=replace(stage.plugin, properties=properties))
 
     def _describe(self, stage: StageUse) -> RuleSubject:
         use = stage.plugin

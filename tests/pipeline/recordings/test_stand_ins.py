@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pyarrow.parquet as pq
+import pytest
 
+from localcdap.api import Schema
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.recordings.model import RecordingRules, list_given_rules
 from localcdap.pipeline.recordings.sources import RecordingInputs
@@ -35,7 +37,9 @@ def read(replaced, stage):
 
 def test_records_are_generated_again_when_a_joiner_compares_other_fields(tmp_path):
     rules = RecordingRules(list_given_rules({"Left": "generate", "Right": "generate"}))
-    inputs = RecordingInputs(None, dict, lambda name, most: None, lambda stage: None)
+    inputs = RecordingInputs(
+        None, dict, lambda name, most: None, lambda stage: None, lambda text: ""
+    )
     replacer = StageReplacer(rules, inputs, "p", tmp_path)
 
     apart = replacer.replace(joined("Left.other = Right.material"))
@@ -43,3 +47,31 @@ def test_records_are_generated_again_when_a_joiner_compares_other_fields(tmp_pat
     again = replacer.replace(joined("Left.matnr = Right.material"))
     assert read(again, "Left") & read(again, "Right")
     assert replacer.replace(joined("Left.matnr = Right.material")).plugins == again.plugins
+
+
+def recorded(tmp_path, stage, *, find_schema=lambda stage: None, expand=lambda text: ""):
+    rules = RecordingRules(list_given_rules({stage["name"]: "generate:3"}))
+    inputs = RecordingInputs(None, dict, lambda name, most: None, find_schema, expand)
+    document = {"name": "p", "artifact": ARTIFACT, "config": {"stages": [stage], "connections": []}}
+    replaced = StageReplacer(rules, inputs, "p", tmp_path).replace(
+        read_document(json.dumps(document))
+    )
+    return replaced.plugins[stage["name"]].properties
+
+
+def test_the_schema_that_the_plugin_sets_comes_before_the_one_of_the_document(tmp_path):
+    stage = source("Left", "stale")
+    fresh = Schema.record("fresh", [("matnr", Schema.STRING)])
+
+    assert recorded(tmp_path, stage, find_schema=lambda _: fresh)["schema"] == str(fresh)
+    assert "stale" in recorded(tmp_path, stage)["schema"]
+
+
+@pytest.mark.parametrize(
+    ("value", "name"), [("sap_prod", "recorded.sap_prod"), ("", "recorded.Left")]
+)
+def test_macros_of_a_reference_name_are_evaluated(tmp_path, value, name):
+    stage = source("Left", "matnr")
+    stage["plugin"]["properties"]["referenceName"] = "sap_${env}"
+
+    assert recorded(tmp_path, stage, expand=lambda _: value)["referenceName"] == name
