@@ -8,6 +8,7 @@ into the instance's tables, and as the queries of views. Temporary tables stay i
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -101,6 +102,7 @@ class ChangeQuery(Query):
             for table in tables:
                 if table.name in self._required:
                     _copy(engine, table, self._required[table.name])
+            _widen_columns(engine)
             self._read.clear()  # the copies are not what the statements read
             before = list_view_sql(engine, schema)
             rows, first = 0, None
@@ -109,6 +111,7 @@ class ChangeQuery(Query):
                 for view in self._unreadable:
                     view.retry(engine, before[view.view.name])
                 rows, found = self._run_statement(engine, statement, schema)
+                _widen_columns(engine)
                 refuse_cycles(engine, schema, before)
                 first = first if found is None else found
             self._sql = ""
@@ -167,6 +170,15 @@ def _copy(engine: duckdb.DuckDBPyConnection, table: QueryTable, required: Sequen
         engine.execute(f"ALTER TABLE {name} ALTER {quote_identifier(column)} SET NOT NULL")
 
 
+def _widen_columns(engine: duckdb.DuckDBPyConnection) -> None:
+    """Give all columns of numbers 64 bits, which is what all numbers of the statements have."""
+    for *table, column, type in engine.execute(_NARROW_COLUMNS).fetchall():
+        wide = type.replace("FLOAT", "DOUBLE") if "FLOAT" in type else _WHOLE.sub("BIGINT", type)
+        engine.execute(
+            f"ALTER TABLE {quote_identifier(*table)} ALTER {quote_identifier(column)} TYPE {wide}"
+        )
+
+
 def _find_named_files(tables: Sequence[QueryTable], statements: Sequence[str]) -> set[str]:
     """Return the file sets that statements name, or views that they name: DuckDB reports no scan."""
     texts = " ".join(statements).lower()
@@ -200,6 +212,12 @@ def _run_statement(engine: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, pa
         return rows, first
 
 
+_WHOLE: Final = re.compile("TINYINT|SMALLINT|INTEGER")
+_NARROW_COLUMNS: Final = (
+    "SELECT c.database_name, c.schema_name, c.table_name, c.column_name, c.data_type FROM duckdb_columns() c "
+    "JOIN duckdb_tables() t USING (database_name, schema_name, table_name) "
+    r"WHERE regexp_full_match(c.data_type, '(TINYINT|SMALLINT|INTEGER|FLOAT)(\[\])*')"
+)
 _COLUMNS: Final = (
     "SELECT c.table_name, c.column_name, c.is_nullable FROM duckdb_columns() c "
     "JOIN duckdb_tables() t USING (schema_name, table_name) WHERE c.schema_name = ? "

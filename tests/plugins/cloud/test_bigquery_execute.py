@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import decimal
 import json
 import sys
 from collections.abc import Iterator
@@ -13,8 +14,10 @@ from typing import Any
 import duckdb
 import pytest
 
+from localcdap.api import Schema
 from localcdap.api.tables import Partitioning
 from localcdap.artifacts.loading import load_plugin
+from localcdap.datasets.model import DatasetRequest
 from localcdap.engine.host_client import execute_statements
 from localcdap.engine.messages.host import StatementBatch
 from localcdap.pipeline.service import PipelineRequest
@@ -183,6 +186,16 @@ def test_temporary_tables_have_no_dataset_and_are_in_no_list_of_changes():
         ("FORMAT('%t %d', [1, 2], 7)", "[1, 2] 7"),
         ("FORMAT('%t %T', CAST(1.50 AS NUMERIC), CAST(2 AS NUMERIC))", '1.5 NUMERIC "2.0"'),
         ("FORMAT('%t', CAST(NULL AS STRING))", "NULL"),
+        ("2000000000 + 2000000000", 4_000_000_000),
+        ("(2000000000 - -2000000000) * (1 + 1)", 8_000_000_000),
+        ("CASE WHEN s = 'a' THEN 2000000000 ELSE 0 END * 2", 4_000_000_000),
+        ("IF(s = 'a', 2000000000, 0) + IF(s = 'a', 2000000000, 0)", 4_000_000_000),
+        ("COALESCE(NULL, 2000000000) + COALESCE(NULL, 2000000000)", 4_000_000_000),
+        ("[2000000000][OFFSET(0)] * 2", 4_000_000_000),
+        ("SUBSTR('abc', 1 + 1, 1)", "b"),
+        ("LPAD(s, LENGTH('abc'), 'x')", "xxa"),
+        ("DATE_ADD(d, INTERVAL 1 + 1 DAY)", datetime.date(2026, 2, 16)),
+        ("ROUND(CAST(2.345 AS NUMERIC) * 2, 1 + 1)", decimal.Decimal("4.690000000")),
         ("SAFE.PARSE_DATE('%Y', s)", None),
         ("TIMESTAMP_MILLIS(0) = TIMESTAMP '1970-01-01'", True),
         ("PARSE_TIMESTAMP('%Y-%m', '2026-02') = TIMESTAMP '2026-02-01'", True),
@@ -231,6 +244,15 @@ def test_statements_do_what_they_do_in_bigquery(text, rows):
         for statement in module("statements").translate_statements(text):
             found = engine.execute(statement.sql).fetchall()
     assert found == rows
+
+
+@pytest.mark.parametrize(
+    "expression", ["9223372036854775807 + 1", "4611686018427387904 * 2", "-9223372036854775807 - 2"]
+)
+def test_what_does_not_fit_into_an_int64_fails(expression):
+    (found,) = module("statements").translate_statements(f"SELECT {expression} AS v")
+    with duckdb.connect() as engine, pytest.raises(duckdb.Error, match="[Oo]verflow|out of range"):
+        engine.execute(found.sql).fetchall()
 
 
 def test_a_division_by_zero_fails():
@@ -305,6 +327,52 @@ def test_wrong_properties_are_reported_at_once(instance):
         ("C", "'a' is not a condition."),
     ]
     assert found[1][1].startswith("This is not SQL of BigQuery:")
+
+
+def run_sql(instance: TemporaryInstance, text: str) -> None:
+    found = module("statements").translate_statements(text)
+    changes = {each.changes for each in found if each.changes}
+    do(instance, *(each.sql for each in found), changes=tuple(changes))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        "CREATE OR REPLACE TABLE d.wide AS SELECT 1 AS id, [1] AS many",
+        """CREATE TEMP TABLE x AS SELECT 1 AS id, [1] AS many; INSERT INTO x VALUES (4000000000, [5]);
+        CREATE OR REPLACE TABLE d.wide AS SELECT * FROM x WHERE id < 5""",
+    ],
+)
+def test_whole_numbers_of_created_tables_have_64_bits(instance, make):
+    run_sql(instance, f"{make}; INSERT INTO d.wide VALUES (3000000000, [4000000000])")
+    run_sql(instance, "UPDATE d.wide SET id = id + 9000000000 WHERE id = 1")
+
+    assert rows(instance, "d.wide") == [[3_000_000_000, [4_000_000_000]], [9_000_000_001, [1]]]
+    schema = instance.cdap.tables.read_shapes("default")["d.wide"].schema
+    assert schema.field("id").schema.non_nullable == Schema.LONG
+    assert schema.field("many").schema.non_nullable.items.non_nullable == Schema.LONG
+
+
+def test_columns_of_32_bits_are_widened_by_the_statements_that_change_them(instance):
+    columns = [("id", Schema.INT), ("f", Schema.FLOAT.as_nullable), ("s", Schema.STRING)]
+    schema = Schema.record("narrow", columns)
+    properties = {"schema": str(schema)}
+    instance.cdap.datasets.create(DatasetRequest("d.narrow", "table", properties))
+
+    with pytest.raises(Exception, match="[Oo]verflow|out of range"):
+        run_sql(instance, "INSERT INTO d.narrow VALUES (9223372036854775807 + 1, 0.1, 'x')")
+    before = instance.cdap.tables.read_shapes("default")["d.narrow"].schema
+    assert before.field("id").schema == Schema.INT
+
+    run_sql(instance, "INSERT INTO d.narrow VALUES (3000000000, 0.1, 'x')")
+
+    after = instance.cdap.tables.read_shapes("default")["d.narrow"].schema
+    assert [(each.name, each.schema.non_nullable) for each in after] == [
+        ("id", Schema.LONG),
+        ("f", Schema.DOUBLE),
+        ("s", Schema.STRING),
+    ]
+    assert rows(instance, "d.narrow") == [[3_000_000_000, 0.1, "x"]]
 
 
 def test_tables_keep_what_they_are_parted_by_until_they_are_made_again(instance):

@@ -38,6 +38,52 @@ def translate_numeric(kind: Any, _: str = "") -> None:
         kind.replace(exp.DataType.build(NUMERIC))
 
 
+def _translate_arithmetic(node: Any, _: str) -> None:
+    """Compute with 64 bits: DuckDB takes whole numbers of a text for 32 bits when they fit."""
+    if all(_is_whole(operand) for operand in (node.this, node.expression)):
+        node.set("this", _to_int64(node.this))
+
+
+def _is_whole(node: Any) -> bool:
+    """Return whether an operand consists of whole numbers of the text."""
+    from sqlglot import expressions as exp
+
+    if isinstance(node, exp.Literal):
+        return bool(node.is_int)
+    if isinstance(node, exp.Cast):
+        return node.to.this is exp.DataType.Type.BIGINT
+    is_computed = isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Paren)
+    return is_computed and all(map(_is_whole, node.iter_expressions()))
+
+
+def _to_int64(node: Any) -> Any:
+    from sqlglot import expressions as exp
+
+    is_literal = isinstance(node, exp.Literal) and node.is_int
+    return exp.cast(node.copy(), "BIGINT") if is_literal else node
+
+
+def _translate_choice(node: Any, _: str) -> None:
+    """Make whole numbers of the text that a condition chooses INT64."""
+    for key in ("this", "true", "false", "default"):
+        value = node.args.get(key)
+        # The text that CASE compares, and the condition of an IF, are no results.
+        if value is not None and not (key == "this" and type(node).__name__ in ("Case", "If")):
+            node.set(key, _to_int64(value))
+    if type(node).__name__ in ("Array", "Coalesce", "Greatest", "Least"):
+        node.set("expressions", [_to_int64(part) for part in node.expressions])
+
+
+def _translate_digits(node: Any, _: str) -> None:
+    """Give functions of DuckDB the numbers of 32 bits that they want."""
+    from sqlglot import expressions as exp
+
+    for key in ("decimals", "expression"):
+        value = node.args.get(key)
+        if value is not None and not isinstance(value, exp.Literal):
+            node.set(key, exp.cast(value.copy(), "INT", dialect="duckdb"))
+
+
 def _translate_division(node: Any, _: str) -> None:
     """Make a division by zero fail, which is an infinity in DuckDB."""
     from sqlglot import expressions as exp
@@ -111,7 +157,11 @@ def _translate_safe(node: Any, _: str) -> None:
 
 
 _TRANSLATIONS: Final[dict[str, Callable[[Any, str], None]]] = {
+    "Add": _translate_arithmetic,
+    "Array": _translate_choice,
+    "Case": _translate_choice,
     "Cast": _translate_integer_cast,
+    "Coalesce": _translate_choice,
     "CurrentDatetime": _translate_current_datetime,
     "DataType": translate_numeric,
     "DateAdd": _translate_date_function,
@@ -120,8 +170,15 @@ _TRANSLATIONS: Final[dict[str, Callable[[Any, str], None]]] = {
     "Div": _translate_division,
     "Extract": _translate_extract,
     "Format": translate_format,
+    "Greatest": _translate_choice,
+    "If": _translate_choice,
+    "Least": _translate_choice,
+    "Mul": _translate_arithmetic,
+    "Pad": _translate_digits,
+    "Round": _translate_digits,
     "SafeFunc": _translate_safe,
     "StrToTime": _translate_timestamp,
+    "Sub": _translate_arithmetic,
     "TimestampDiff": _translate_difference,
     "TimeToStr": translate_time_format,
     "TryCast": _translate_integer_cast,
