@@ -175,8 +175,11 @@ def _parse_word(word: str) -> Any:
 
 
 def to_column_value(value: Any) -> Any:
-    """Return a JSON value as the value of a column: a whole number has 64 bits, as Java's ``longValue``."""
-    return wrap(value, 64) if type(value) is int else value
+    """Return a JSON value as the value of a column: a whole number of more than 64 bits is a decimal.
+
+    The original takes the low 64 bits of its digits (``longValue``), which is another number.
+    """
+    return Decimal(value) if type(value) is int and wrap(value, 64) != value else value
 
 
 def write_json(value: Any) -> str:

@@ -115,14 +115,14 @@ def test_huge_texts_that_are_no_json_are_refused():
         assert "it is not valid JSON" in run_failing("parse-as-json b", {"b": text}).message
 
 
-def test_numbers_are_longs_and_doubles_of_java():
+def test_numbers_are_longs_and_doubles_of_java_and_keep_their_digits():
     (row,) = run(
         "parse-as-json b",
         {"b": '{"big": 9223372036854775808, "e": 1e3, "huge": 1e400, "id": 828713281267367937}'},
     )
 
     assert row == {
-        "b_big": -(2**63),
+        "b_big": Decimal(2**63),
         "b_e": 1000.0,
         "b_huge": float("inf"),
         "b_id": 828713281267367937,
