@@ -22,8 +22,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.java.json_path import JsonPath, JsonPathError, NothingFoundError, parse_path
-
-from .values import JsonValueError, make_json_converter
+from localcdap.plugin_lib.json_values import JsonValueError, make_json_converter
 
 UNREADABLE: Final = 31
 """The error code of a text that is not JSON, or does not fit the schema."""

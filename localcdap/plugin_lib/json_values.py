@@ -17,9 +17,10 @@ from localcdap.api import LogicalType, Schema, Type
 from localcdap.api.arrow import matches
 from localcdap.plugin_lib.json_texts import require_boolean
 
-from ..text_values import INT_RANGE, LONG_RANGE
-
 Convert = Callable[[Any], Any]
+
+INT_RANGE: Final = (-(2**31), 2**31 - 1)
+LONG_RANGE: Final = (-(2**63), 2**63 - 1)
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MIDNIGHT: Final = datetime.datetime(1970, 1, 1)
