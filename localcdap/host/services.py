@@ -45,6 +45,7 @@ from localcdap.pipeline.editing.service import EditingService
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.drafts import DraftService
+from localcdap.pipeline.library.former_json import keep_former_json
 from localcdap.pipeline.library.templates import TemplateService, read_templates
 from localcdap.pipeline.methods import MethodService
 from localcdap.pipeline.paths.service import PathService
@@ -120,6 +121,7 @@ class HostServices(DataServices):
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
             unowned.pop_all()
+            keep_former_json(store)
             self._open_library(store)
             native = provisioners.get(NATIVE)
             processes = PreviewProcesses(home.previews, engine.directory, native)
