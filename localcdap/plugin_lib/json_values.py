@@ -228,7 +228,7 @@ class _ConverterBuilder:
                     by_kind.setdefault(kind, _refuse_numbers(convert, path) if is_text else convert)
         if len(members) > 1:
             tags = dict(zip(list_union_tags(schema.non_nullable), converters, strict=True))
-            by_kind.setdefault(JsonObject, lambda value: _read_tagged(value, tags))
+            by_kind.setdefault(JsonObject, lambda value: _read_tagged(value, tags, path))
         if schema.is_nullable:
             by_kind[type(None)] = lambda _: None
         lenient, kinds_text = self._lenient, " or ".join(_KINDS[kind] for kind in by_kind)
@@ -303,11 +303,11 @@ def _require(value: Any, *kinds: type) -> Any:
     return value
 
 
-def _read_tagged(value: JsonObject, tags: dict[str, Convert]) -> Any:
+def _read_tagged(value: JsonObject, tags: dict[str, Convert], path: str) -> Any:
     """Read a union as earlier versions wrote it: an object with a member for each type, all null but one."""
     filled = [(name, member) for name, member in value if member is not None]
     if len(filled) > 1 or any(name not in tags for name, _ in value):
-        raise JsonValueError(f"{_show(value)} is no member of a union")
+        raise JsonValueError(f"'{path}' must be of a type of its union, but is {_show(value)}")
     return tags[filled[0][0]](filled[0][1]) if filled else None
 
 

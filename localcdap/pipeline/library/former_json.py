@@ -55,7 +55,7 @@ def keep_former_json(store: Store) -> None:
 
 
 def _mark_writers(text: str) -> str | None:
-    """Return the text of a document whose stages that write JSON have the property; None if there are none."""
+    """Return the text of a document whose stages have the property; None if none of them write JSON."""
     try:
         document = read_document(text)
     except LocalcdapError:  # it cannot run either
