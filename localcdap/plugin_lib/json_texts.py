@@ -19,14 +19,13 @@ import msgspec
 from localcdap.api import LogicalType, Record, Schema, SparkContext, Type, field
 from localcdap.api.arrow import matches
 from localcdap.api.record_json import encode_json_record
+from localcdap.files.formats import FORMER_JSON
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.spark.checks import build_failure
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-FORMER_FORM: Final = "jsonLogicalTypesAsText"
-"""The property of stages that write JSON."""
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _NOT_FINITE: Final = "A number of JSON must be finite, but it is "
@@ -34,13 +33,13 @@ _Encode = Callable[[Any], Any]
 
 
 def former_form_field() -> Any:
-    """Declare the property :data:`FORMER_FORM` of a plugin that writes JSON."""
+    """Declare the property :data:`FORMER_JSON` of a plugin that writes JSON."""
     return field(
         "Whether JSON has dates, times and timestamps as ISO 8601 texts and decimals as numbers or texts, "
         "instead of numbers of days and of milli- or microseconds and arrays of bytes. Pipelines of earlier "
         "versions of localcdap have it.",
         default=False,
-        name=FORMER_FORM,
+        name=FORMER_JSON,
         macro=False,
         group="more",
         addition="It writes JSON that CDAP cannot read, as earlier versions of localcdap did.",

@@ -183,15 +183,13 @@ class _ConverterBuilder:
         return _check(_find_reader(schema), schema, path)
 
     def _build_map(self, keys: Schema, values: Schema, schema: Schema, path: str) -> Convert:
-        item, read_key = (
-            self.build(values, f"{path}.*"),
-            _KEYS.get(keys.non_nullable.type, _read_text),
-        )
-        return _check(
-            lambda value: {read_key(k): item(v) for k, v in _require(value, JsonObject)},
-            schema,
-            path,
-        )
+        item = self.build(values, f"{path}.*")
+        read_key: Convert = _KEYS.get(keys.non_nullable.type, _read_text)
+
+        def read(value: Any) -> dict[Any, Any]:
+            return {read_key(key): item(member) for key, member in _require(value, JsonObject)}
+
+        return _check(read, schema, path)
 
     def _build_record(self, schema: Schema, path: str) -> Convert:
         prefix = f"{path}." if path else ""
@@ -222,10 +220,10 @@ class _ConverterBuilder:
         converters = [self.build(m, path) for m in members]
         by_kind: dict[type, Convert] = {}
         for kinds in (_list_kinds, _list_further_kinds):
-            for member, convert in zip(members, converters, strict=True):
+            for member, reader in zip(members, converters, strict=True):
                 for kind in kinds(member):
                     is_text = kind is str and member.type in _OF_NUMBERS
-                    by_kind.setdefault(kind, _refuse_numbers(convert, path) if is_text else convert)
+                    by_kind.setdefault(kind, _refuse_numbers(reader, path) if is_text else reader)
         if len(members) > 1:
             tags = dict(zip(list_union_tags(schema.non_nullable), converters, strict=True))
             by_kind.setdefault(JsonObject, lambda value: _read_tagged(value, tags, path))
@@ -234,9 +232,9 @@ class _ConverterBuilder:
         lenient, kinds_text = self._lenient, " or ".join(_KINDS[kind] for kind in by_kind)
 
         def convert(value: Any) -> Any:
-            reader = by_kind.get(type(value))
-            if reader is not None:
-                return reader(value)
+            by_rule = by_kind.get(type(value))
+            if by_rule is not None:
+                return by_rule(value)
             for other in converters if lenient and value is not None else ():
                 try:
                     return other(value)

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.decoders import decode_json
+from localcdap.files.formats import FORMER_JSON
 from localcdap.pipeline.document.changes import change_stages, get_plugin_node
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.values import encode_json
 from localcdap.pipeline.library.draft_model import hash_draft
-from localcdap.plugin_lib.json_texts import FORMER_FORM
 from localcdap.store.store import Store
 
 _WRITERS: Final = {
@@ -47,7 +47,7 @@ def keep_former_json(store: Store) -> None:
         for row, type, plugin, text in tx.execute(templates):
             properties = decode_json(text, dict[str, str])
             if _writes_json(type, plugin, properties):
-                changed = encode_json(properties | {FORMER_FORM: "true"})
+                changed = encode_json(properties | {FORMER_JSON: "true"})
                 tx.execute(
                     "UPDATE plugin_templates SET properties = ? WHERE rowid = ?", (changed, row)
                 )
@@ -65,7 +65,7 @@ def _mark_writers(text: str) -> str | None:
         node = get_plugin_node(stage)
         properties = node.get("properties")
         others = properties if isinstance(properties, dict) else {}
-        node["properties"] = {**others, FORMER_FORM: "true"}
+        node["properties"] = {**others, FORMER_JSON: "true"}
 
     writers = [
         stage.name

@@ -9,9 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from localcdap.files.formats import FORMER_JSON
 from localcdap.home import Home
 from localcdap.host.cdap import Cdap
-from localcdap.plugin_lib.json_texts import FORMER_FORM
 from localcdap.tui.routes import PrepTarget
 from localcdap.tui.system.user_state import read_user_state
 from tests.e2e.old_instance.conftest import ARCHIVE, MADE_AT, Ask
@@ -131,9 +131,9 @@ def test_pipelines_drafts_and_templates(ask: Ask):
 def test_json_sinks_keep_their_form(ask: Ask):
     for name, sink in (("orders", "Rejects"), ("lines", "Json"), ("read_limits", "Json")):
         stages = {each["name"]: each["plugin"] for each in ask("export", name)["config"]["stages"]}
-        marked = [stage for stage, plugin in stages.items() if FORMER_FORM in plugin["properties"]]
+        marked = [stage for stage, plugin in stages.items() if FORMER_JSON in plugin["properties"]]
         assert marked == [sink]
-        assert stages[sink]["properties"][FORMER_FORM] == "true"
+        assert stages[sink]["properties"][FORMER_JSON] == "true"
 
 
 def test_deployed_pipelines_are_valid(ask: Ask):

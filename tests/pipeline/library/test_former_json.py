@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from localcdap.files.formats import FORMER_JSON
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.draft_model import hash_draft
 from localcdap.pipeline.library.former_json import keep_former_json
-from localcdap.plugin_lib.json_texts import FORMER_FORM
 from localcdap.store.migration import SHIPPED
 from localcdap.store.store import Store
 
@@ -31,7 +31,7 @@ def write_document(*stages: tuple[str, str, dict[str, str]]) -> str:
 
 def list_marked(text: str) -> list[str]:
     stages = json.loads(text)["config"]["stages"]
-    return [s["name"] for s in stages if FORMER_FORM in s["plugin"]["properties"]]
+    return [s["name"] for s in stages if FORMER_JSON in s["plugin"]["properties"]]
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_stages_that_write_json_get_the_property_once(folder: Path):
         assert list_marked(text) == ["s1", "s3", "s4", "s5", "s6", "s8", "s10", "s12"]
         assert draft == text
         assert hash == hash_draft("p", None, read_document(text))
-        assert json.loads(template) == {"format": "json", "suffix": "x", FORMER_FORM: "true"}
+        assert json.loads(template) == {"format": "json", "suffix": "x", FORMER_JSON: "true"}
 
         with store.transaction() as tx:
             tx.execute("UPDATE applications SET document = ?", (document,))

@@ -10,7 +10,7 @@ from transform_plugins.csv.formatter import CSVFormatter
 from transform_plugins.json.formatter import JSONFormatter
 
 from localcdap.api import Schema
-from localcdap.plugin_lib.json_texts import FORMER_FORM
+from localcdap.files.formats import FORMER_JSON
 from tests.plugins.transform.support import configure, messages, only_failure, record, run
 
 OUT = record(body=Schema.STRING)
@@ -94,7 +94,7 @@ def test_a_record_is_a_json_object():
     assert made == {"body": text}
     former = text.replace("20455", '"2026-01-02"').replace("[4,-30]", '"12.50"')
     former = former.replace("1767322800000000", '"2026-01-02T03:00:00Z"')
-    (made,) = run(JSONFormatter, {"schema": str(OUT), FORMER_FORM: "true"}, schema, [given]).records
+    (made,) = run(JSONFormatter, {"schema": str(OUT), FORMER_JSON: "true"}, schema, [given]).records
     assert made == {"body": former}
     as_bytes = record(body=Schema.BYTES)
     (made,) = run(JSONFormatter, {"schema": str(as_bytes)}, schema, [given]).records

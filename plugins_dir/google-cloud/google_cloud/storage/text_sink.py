@@ -15,8 +15,9 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
+from localcdap.files.formats import FORMER_JSON
 from localcdap.plugin_lib.files.sink import FilesSink
-from localcdap.plugin_lib.json_texts import FORMER_FORM, former_form_field
+from localcdap.plugin_lib.json_texts import former_form_field
 
 from ..account import GoogleKeyFileConfig
 from .paths import SCHEME, check_storage_path
@@ -89,5 +90,5 @@ class GcsText(BatchSink):
         properties = {"path": path, **_FORMATS[self.config.type.strip().lower()]}
         if self.config.suffix:
             properties["suffix"] = self.config.suffix
-        properties[FORMER_FORM] = str(self.config.former_json).lower()
+        properties[FORMER_JSON] = str(self.config.former_json).lower()
         return FilesSink.create(properties)
