@@ -121,7 +121,6 @@ class HostServices(DataServices):
             self.runs = self._open_runs(store, home, settings, provisioners, engine, spare)
             undo.callback(self.runs.close)
             unowned.pop_all()
-            keep_former_json(store)
             self._open_library(store)
             native = provisioners.get(NATIVE)
             processes = PreviewProcesses(home.previews, engine.directory, native)
@@ -190,6 +189,7 @@ class HostServices(DataServices):
 
     def _open_library(self, store: Store) -> None:
         """Build the services for deployed pipelines and drafts, and for what is known of their runs."""
+        keep_former_json(store)
         planned = StoredPlans(store)
         self.statistics = RunStatisticsService(store, self._topics, self.namespaces, planned)
         self.applications = ApplicationService(
