@@ -18,7 +18,14 @@ from localcdap.plugin_lib.files.writers.json_lines import LineWriter
 from localcdap.plugin_lib.json_values import make_json_reader
 
 MICROS = Schema.of(LogicalType.TIMESTAMP_MICROS)
-INNER = Schema.record("inner", [("x", Schema.INT), ("on", Schema.of(LogicalType.DATE).as_nullable)])
+INNER = Schema.record(
+    "inner",
+    [
+        ("x", Schema.INT),
+        ("on", Schema.of(LogicalType.DATE).as_nullable),
+        ("f", Schema.FLOAT.as_nullable),
+    ],
+)
 FIELDS = {
     "i": Schema.INT,
     "l": Schema.LONG.as_nullable,
@@ -78,7 +85,17 @@ VALUES = [
         '"2020-01-05 10:20Z"',
         '"2020-01-05T10:20:30+05:30"',
     ),
-    *("1578219630000001", "01", "1 2", "", "'x'"),
+    *(
+        "1578219630000001",
+        "01",
+        "1 2",
+        "",
+        "'x'",
+        "1e39",
+        '{"x": 1, "on": 99999999}',
+        "253402300800000000",
+    ),
+    *('{"x": 1, "f": 1e39}', '{"x": 1, "f": 0.1}', "-62135596800000000", '{"on": null, "x": 1}'),
 ]
 LINES = st.dictionaries(
     st.sampled_from([*FIELDS, "I", "S", "more", "AT"]), st.sampled_from(VALUES), max_size=4

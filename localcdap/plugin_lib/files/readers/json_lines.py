@@ -6,6 +6,7 @@ batches, line by line, take some ten times as long. :mod:`localcdap.plugin_lib.j
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +27,14 @@ _SHOWN: Final = 200
 _LARGEST_PIECE: Final = 1 << 30
 """The most bytes that Arrow reads at once."""
 _TIMESTAMPS: Final = (LogicalType.TIMESTAMP_MILLIS, LogicalType.TIMESTAMP_MICROS)
+_DATES: Final = (datetime.date.min, datetime.date.max)
+_MOMENTS: Final = tuple(
+    moment.replace(tzinfo=datetime.UTC) for moment in (datetime.datetime.min, datetime.datetime.max)
+)
+_LIMITS: Final[dict[LogicalType | None, tuple[datetime.date, ...]]] = {
+    LogicalType.DATE: _DATES,
+    **dict.fromkeys(_TIMESTAMPS, _MOMENTS),
+}
 
 
 def parse_json_lines(
@@ -118,11 +127,11 @@ def _read_by_arrow(
         if not _is_certain(records, schema):
             return None
         columns = [records.field(f.name).cast(f.type) for f in target]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except pa.ArrowException:
         return None
-    if any(pa.types.is_float32(c.type) and not _is_finite(c) for c in columns):
-        return None
-    return pa.RecordBatch.from_arrays(columns, schema=target)
+    batch = pa.RecordBatch.from_arrays(columns, schema=target)
+    # What the casts made: narrowed numbers may be infinite, and dates beyond those of Python.
+    return batch if _is_certain(batch.to_struct_array(), schema) else None
 
 
 def _find_arrow_type(schema: Schema, is_text: bool) -> pa.DataType | None:
@@ -163,6 +172,7 @@ def _find_arrow_type(schema: Schema, is_text: bool) -> pa.DataType | None:
 def _is_certain(values: pa.Array, schema: Schema) -> bool:
     """Return whether no null is wrong, no number infinite, and no further member a field in another case."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if values.null_count and not schema.is_nullable:
         return False
@@ -175,10 +185,10 @@ def _is_certain(values: pa.Array, schema: Schema) -> bool:
         return all(_is_certain(values.field(f.name), f.schema) for f in inner)
     if inner.type is Type.ARRAY and inner.items is not None:
         return _is_certain(values.values, inner.items)
-    return not pa.types.is_floating(values.type) or _is_finite(values)
-
-
-def _is_finite(values: pa.Array) -> bool:
-    import pyarrow.compute as pc
-
-    return bool(pc.all(pc.is_finite(values), min_count=0).as_py())
+    if pa.types.is_floating(values.type):
+        return bool(pc.all(pc.is_finite(values), min_count=0).as_py())
+    if not pa.types.is_temporal(values.type):
+        return True
+    least, most = (pa.scalar(limit, values.type) for limit in _LIMITS[inner.logical_type])
+    is_inside = pc.and_(pc.greater_equal(values, least), pc.less_equal(values, most))
+    return bool(pc.all(is_inside, min_count=0).as_py())
