@@ -12,7 +12,6 @@ from database_plugins.multi_table_config import split_texts
 from database_plugins.table_schemas import unite_schemas
 
 from localcdap.api import Schema
-from localcdap.files.formats import FORMER_JSON
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.testing.instance import TemporaryInstance
@@ -51,7 +50,7 @@ def gcs_sink(path: str, **more: str) -> dict[str, Any]:
 
 
 def json_sink(path: str) -> dict[str, Any]:
-    given = {"referenceName": "o", "path": path, "format": "json", FORMER_JSON: "true"}
+    given = {"referenceName": "o", "path": path, "format": "json"}
     return {"type": "batchsink", "name": "File", "properties": given}
 
 
