@@ -301,7 +301,10 @@ def test_json_objects(read, folder):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ('{"a": "x", "b": 1}', "Values do not fit their fields: 'a' must be of type int, but is \"x\"."),
+        (
+            '{"a": "x", "b": 1}',
+            "Values do not fit their fields: 'a' must be of type int, but is \"x\".",
+        ),
         ('{"a": 1, "b": {}', "A line is not one JSON object: "),
         ('"x"', "A line is not one JSON object: "),
         ("null", "A line is not one JSON object: "),

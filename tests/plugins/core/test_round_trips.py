@@ -182,13 +182,12 @@ def test_the_json_of_cdap_keeps_every_type(round_trip):
 
 def test_spark_writes_the_same_json(round_trip):
     """Types without arrays of bytes and unions, which Spark writes by itself."""
-    fields = {
-        name: SIMPLE[name] for name in ("id", "big", "half", "single", "day", "moment", "local")
-    }
+    names = ("id", "big", "half", "single", "day", "moment", "local")
     records = [
-        {name: r[name] for name in fields} for r in (FULL, EARLY | {"half": 0.1, "single": TENTH})
+        {name: r[name] for name in names} for r in (FULL, EARLY | {"half": 0.1, "single": TENTH})
     ]
-    fields |= {"clock": TIME, "milli": {"type": "int", "logicalType": "time-millis"}}
+    times = {"clock": TIME, "milli": {"type": "int", "logicalType": "time-millis"}}
+    fields = {name: SIMPLE[name] for name in names} | times
     clock = datetime.time(23, 59, 59, 999000)
     records = [r | {"clock": clock, "milli": clock} for r in records]
 
