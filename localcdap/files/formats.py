@@ -28,6 +28,8 @@ WITH_LINES: Final = (*DELIMITED, TEXT, EXCEL)
 """The formats whose first lines, or rows, can be left out."""
 BODY: Final = "body"
 """The column of lines and of whole files."""
+FORMER_JSON: Final = "jsonLogicalTypesAsText"
+"""The property of stages that write JSON as versions before that of CDAP's form did."""
 _NAMES: Final = {detection.JSON_LINES: JSON, detection.JSON_DOCUMENT: JSON}
 """Formats by those of detection, where their names differ."""
 _DETECTED: Final = {

@@ -45,6 +45,7 @@ from localcdap.pipeline.editing.service import EditingService
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.drafts import DraftService
+from localcdap.pipeline.library.former_json import keep_former_json
 from localcdap.pipeline.library.templates import TemplateService, read_templates
 from localcdap.pipeline.methods import MethodService
 from localcdap.pipeline.paths.service import PathService
@@ -188,6 +189,7 @@ class HostServices(DataServices):
 
     def _open_library(self, store: Store) -> None:
         """Build the services for deployed pipelines and drafts, and for what is known of their runs."""
+        keep_former_json(store)
         planned = StoredPlans(store)
         self.statistics = RunStatisticsService(store, self._topics, self.namespaces, planned)
         self.applications = ApplicationService(

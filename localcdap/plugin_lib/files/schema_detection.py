@@ -25,6 +25,7 @@ from localcdap.plugin_lib.files.inputs import FilesNotFoundError, find_input_fil
 from localcdap.plugin_lib.files.readers.sheets import detect_sheet_schema
 from localcdap.plugin_lib.files.source_checks import find_format
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
+from localcdap.plugin_lib.json_values import make_json_reader
 
 _NAME: Final = re.compile(r"[A-Za-z_]+[A-Za-z0-9_]*")
 _FROM_FILE: Final[dict[str, Callable[[str], Schema]]] = {
@@ -153,10 +154,8 @@ def _parse_overrides(text: str | None) -> dict[str, Schema]:
 
 def _detect_json(config: FileSourceConfig, file: str) -> Schema:
     merged: dict[str, Schema] = {}
-    seen = 0
-    for line in _read_lines(config, file):
-        if not line.strip():
-            continue
+    lines = [line for line in _read_lines(config, file) if line.strip()]
+    for seen, line in enumerate(lines):
         record = json.loads(line)
         if not isinstance(record, dict):
             raise ValueError(f"line {seen + 1} is not a JSON object")
@@ -167,8 +166,11 @@ def _detect_json(config: FileSourceConfig, file: str) -> Schema:
             merged[name] = merge_types(known, schema)
         for name in merged.keys() - record.keys():
             merged[name] = merged[name].as_nullable
-        seen += 1
     fields = [(name, replace_unknown(schema)) for name, schema in merged.items()]
     if not fields:
         raise ValueError("it contains no object with fields")
-    return Schema.record("json", fields)
+    schema = Schema.record("json", fields)
+    read = make_json_reader(schema)
+    for line in lines:
+        read(line)  # fails for a field whose values no type holds
+    return schema

@@ -24,6 +24,7 @@ from localcdap.plugin_lib.files.inputs import is_remote
 from localcdap.plugin_lib.files.sink_checks import check_sink, get_written_schema
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 from localcdap.plugin_lib.files.writers.delimited import write_delimited
+from localcdap.plugin_lib.files.writers.json_lines import write_json
 from localcdap.plugin_lib.files.writers.partitions import write_avro
 from localcdap.plugin_lib.sink_samples import are_certain
 from localcdap.plugin_lib.spark.checks import require_value
@@ -111,7 +112,7 @@ class FilesSink(BatchSink):
             given = self.config.get_given()
             write_format_files(selected, context, name, given, schema, directory)
         else:
-            self._write(selected, schema, directory)
+            self._write(selected, context, schema, directory)
         if not context.is_remote:
             _remove_markers(Path(directory))
         return directory
@@ -134,7 +135,7 @@ class FilesSink(BatchSink):
         at = context.logical_start_time
         return f"{final.rstrip('/')}/{format_simple_date(at, self.config.suffix)}"
 
-    def _write(self, df: DataFrame, schema: Schema, directory: str) -> None:
+    def _write(self, df: DataFrame, context: SinkContext, schema: Schema, directory: str) -> None:
         config = self.config
         # The staging directory already exists and is empty.
         writer = df.write.mode("append")
@@ -142,12 +143,7 @@ class FilesSink(BatchSink):
             case "avro":
                 write_avro(df, schema, directory, config.codec)
             case "json":
-                writer.options(
-                    ignoreNullFields="false",
-                    timeZone="UTC",
-                    timestampFormat="yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-                    timestampNTZFormat="yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-                ).json(directory)
+                write_json(df, context, schema, directory, former=config.former_json)
             case "parquet" | "orc" as format:
                 codec = "uncompressed" if config.codec == "none" else config.codec
                 writer.format(format).option("compression", codec).save(directory)

@@ -7,6 +7,7 @@ from typing import Final
 from localcdap.api import NamedPlugins, PluginConfig, Schema, field
 from localcdap.api.formats import OUTPUT_FORMAT
 from localcdap.files.delimited import find_delimiter
+from localcdap.plugin_lib.json_texts import former_form_field
 
 FORMATS: Final = ("avro", "csv", "delimited", "json", "orc", "parquet", "tsv")
 TYPED: Final = ("avro", "orc", "parquet")
@@ -73,6 +74,7 @@ class FileSinkConfig(PluginConfig, macros=True, rename="camel"):
         form="{codec:none|snappy|zlib|lz4|zstd|gzip|deflate|bzip2|xz}",
         group="format of the files",
     )
+    former_json: bool = former_form_field()
     file_system_properties: str | None = field(
         "Hadoop properties as a JSON object of texts; without effect on this machine.",
         default=None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import (
@@ -19,7 +19,7 @@ from localcdap.api import (
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.rules import check_reference_name
 from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.json_texts import format_json
+from localcdap.plugin_lib.json_texts import former_form_field, make_json_writer
 from localcdap.plugin_lib.text_values import find_float_shortener
 
 from .client_config import KafkaClientConfig
@@ -87,6 +87,8 @@ class KafkaBatchSink(BatchSink):
             macro=True,
         )
 
+        former_json: bool = former_form_field()
+
         def find_brokers(self) -> tuple[str, str | None]:
             for name, brokers in ((_BROKERS, self.kafka_brokers), ("brokers", self.brokers)):
                 if brokers or self.contains_macro(name):
@@ -141,7 +143,10 @@ class KafkaBatchSink(BatchSink):
 
     def _send(self, df: DataFrame, context: SinkContext, client: dict[str, Any] | None) -> None:
         config = self.config
-        send = MessageSender(context.input_schema, client, config.topic, config.format, config.key)
+        schema, former = context.input_schema, config.former_json
+        send = MessageSender(
+            schema, client, config.topic, config.format, config.key, former_json=former
+        )
         context.in_batches(df, send, _COUNT).collect()
 
 
@@ -158,8 +163,10 @@ class MessageSender:
         topic: str,
         format: str,
         key: str | None,
+        *,
+        former_json: bool = False,
     ) -> None:
-        self._schema, self._client = schema, client
+        self._schema, self._client, self._former_json = schema, client, former_json
         self._topic, self._format, self._key = topic, format, key
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -168,11 +175,11 @@ class MessageSender:
         :raises StageError: for a record without a key, and when a message is not acknowledged.
         """
         codec, count = RecordCodec(self._schema), 0
-        shorten = find_float_shortener(self._schema) or (lambda record: record)
+        encode = self._make_encoder()
         deliveries = None
         for batch in batches:
             for record in codec.decode(batch):
-                key, value = self._find_key(record), self._encode_message(shorten(record))
+                key, value = self._find_key(record), encode(record)
                 if self._client is not None:
                     deliveries = deliveries or Deliveries(
                         create_producer(self._client), self._topic
@@ -192,11 +199,17 @@ class MessageSender:
             raise StageError("Message Key field value in the record is null")
         return key
 
-    def _encode_message(self, record: Record) -> bytes:
+    def _make_encoder(self) -> Callable[[Record], bytes]:
         if self._format == "JSON":
-            return format_json(record).encode()
-        values = record.values()
-        return ",".join("" if each is None else to_java_string(each) for each in values).encode()
+            write = make_json_writer(self._schema, former=self._former_json)
+            return lambda record: write(record).encode()
+        shorten = find_float_shortener(self._schema) or (lambda record: record)
+        return lambda record: _encode_csv(shorten(record))
+
+
+def _encode_csv(record: Record) -> bytes:
+    texts = ("" if value is None else to_java_string(value) for value in record.values())
+    return ",".join(texts).encode()
 
 
 def _choose_partition(key: str, deliveries: Deliveries) -> int:

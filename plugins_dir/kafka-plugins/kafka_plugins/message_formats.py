@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 from localcdap.api import Record, Schema
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import decode_json_records, decode_text_record
+from localcdap.plugin_lib.json_values import make_json_reader
 
 Decode = Callable[[bytes], Record]
 _DELIMITERS: Final = {"csv": ",", "tsv": "\t"}
@@ -41,7 +41,7 @@ def make_decoder(format: str, schema: Schema) -> Decode:
     """
     if format == "avro":
         return _make_avro_decoder(schema)
-    names = schema.field_names
+    names, read_json = schema.field_names, make_json_reader(schema)
 
     def decode(data: bytes) -> Record:
         try:
@@ -49,19 +49,13 @@ def make_decoder(format: str, schema: Schema) -> Decode:
             if format == "text":
                 return {names[0]: text}
             if format == "json":
-                found = json.loads(text)
-                is_object = isinstance(found, dict)
-                return _fit(schema, _select(found, names) if is_object else found)
+                return read_json(text)
             values = text.rstrip("\r\n").split(_DELIMITERS[format])
             return _fit(schema, decode_text_record(schema, dict(zip(names, values, strict=False))))
         except (ValueError, RecursionError) as error:
             raise MessageError(str(error)) from None
 
     return decode
-
-
-def _select(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    return {name: values[name] for name in names if name in values}
 
 
 def _fit(schema: Schema, value: Any) -> Record:

@@ -13,7 +13,6 @@ from localcdap.api import (
     Transform,
     Type,
 )
-from localcdap.plugin_lib.text_values import find_float_shortener
 
 
 class FormattedRecord(Transform):
@@ -55,8 +54,7 @@ class FormattedRecord(Transform):
         self._name = made.name
         self._is_text = made.schema.non_nullable.type is Type.STRING
         self._given = context.input_schema.field_names
-        self._shorten = find_float_shortener(context.input_schema) or (lambda record: record)
 
     def transform(self, record: Record, emit: Emitter) -> None:
-        text = self.format_record(self._shorten(record))
+        text = self.format_record(record)
         emit({self._name: text if self._is_text else text.encode()})

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from localcdap.files.formats import FORMER_JSON
 from localcdap.home import Home
 from localcdap.host.cdap import Cdap
 from localcdap.tui.routes import PrepTarget
@@ -125,6 +126,14 @@ def test_pipelines_drafts_and_templates(ask: Ask):
     assert [each["revision"] for each in ask("drafts", "revisions", "unfinished")] == [2, 1]
     (template,) = ask("templates")
     assert (template["name"], template["locked"]) == ("Orders file", ["format"])
+
+
+def test_json_sinks_keep_their_form(ask: Ask):
+    for name, sink in (("orders", "Rejects"), ("lines", "Json"), ("read_limits", "Json")):
+        stages = {each["name"]: each["plugin"] for each in ask("export", name)["config"]["stages"]}
+        marked = [stage for stage, plugin in stages.items() if FORMER_JSON in plugin["properties"]]
+        assert marked == [sink]
+        assert stages[sink]["properties"][FORMER_JSON] == "true"
 
 
 def test_deployed_pipelines_are_valid(ask: Ask):

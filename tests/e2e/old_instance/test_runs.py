@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,10 @@ def test_a_run_with_plugins_keys_and_schedules(ask: Ask, home: Path):
     found = ask("run", "orders")
     assert found["stages"]["Seal"] == {"in": 4, "out": 4, "errors": 0}
     assert read_rows(ask, "orders") == before
+    rejects = [file.read_text() for file in home.glob("data/rejects/*/part-*.json")]
+    assert len(rejects) >= 3
+    assert {json.loads(text)["day"] for text in rejects} == {"2026-02-02"}
+    assert len(set(rejects)) == 1
     (chained,) = wait_until(
         lambda: [
             each

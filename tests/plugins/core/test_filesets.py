@@ -28,7 +28,7 @@ SCHEMA = json.dumps(
 CLF = '1.2.3.4 - bob [05/Nov/2014:10:11:12 +0100] "GET / HTTP/1.1" 200 - "-" "curl/8"'
 
 FORMATS = [
-    ({}, "hä", {"body": "aMOk"}),
+    ({}, "hä", {"body": [104, -61, -92]}),
     ({"format": "text"}, "hä", {"body": "hä"}),
     (
         {"format": "clf"},

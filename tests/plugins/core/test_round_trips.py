@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
 import math
 from pathlib import Path
 
 import pytest
 
 from localcdap.api.errors import InvalidPipelineError, StageError
+from localcdap.files.formats import FORMER_JSON
 from localcdap.testing import artifact_ref, run_stage
 from tests.plugins.core.support import ARTIFACT, record
 
@@ -136,6 +138,11 @@ def test_delimited_text_keeps_every_simple_type(round_trip, format):
         assert file.read_text().split("\n")[0] == separator.join(fields)
 
 
+TENTH = 0.10000000149011612
+"""0.1 as a float of 32 bits."""
+FORMER = {FORMER_JSON: "true"}
+
+
 @pytest.mark.parametrize("format", ["json", "avro", "parquet", "orc"])
 def test_typed_formats_keep_every_type(round_trip, format):
     nothing = dict.fromkeys(NESTED)
@@ -147,15 +154,58 @@ def test_typed_formats_keep_every_type(round_trip, format):
             r | {"clock": None if r["text"] is None else datetime.time(0, 0, 0, 1)} for r in records
         ]
 
-    found, _ = round_trip(fields, records, format)
+    # Of the form that CDAP reads, JSON has no infinite numbers.
+    found, _ = round_trip(fields, records, format, sink=FORMER if format == "json" else None)
 
     assert found == sorted(records, key=str)
+
+
+def test_the_json_of_cdap_keeps_every_type(round_trip):
+    fields = SIMPLE | NESTED | {"clock": [TIME, "null"]}
+    finite = EARLY | {"half": 5e-324, "single": -1.5}
+    records = [
+        FULL | DEEP | {"clock": datetime.time(0, 0, 0, 1)},
+        finite | SHALLOW | {"clock": datetime.time(23, 59, 59, 999999)},
+        EMPTY | dict.fromkeys(NESTED) | {"clock": None},
+    ]
+
+    found, files = round_trip(fields, records, "json")
+
+    assert found == sorted(records, key=str)
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    (line,) = [line for line in lines if line["id"] == FULL["id"]]
+    assert (line["day"], line["moment"]) == (-171606, 1709251199999999)
+    assert (line["data"], line["local"]) == ([0, -1], "1970-01-01T00:00:00.000001")
+    assert (line["either"], line["clock"]) == ("text", 1)
+    assert {file.suffix for file in files} == {".json"}
+
+
+def test_spark_writes_the_same_json(round_trip):
+    """Types without arrays of bytes and unions, which Spark writes by itself."""
+    names = ("id", "big", "half", "single", "day", "moment", "local")
+    records = [
+        {name: r[name] for name in names} for r in (FULL, EARLY | {"half": 0.1, "single": TENTH})
+    ]
+    times = {"clock": TIME, "milli": {"type": "int", "logicalType": "time-millis"}}
+    fields = {name: SIMPLE[name] for name in names} | times
+    clock = datetime.time(23, 59, 59, 999000)
+    records = [r | {"clock": clock, "milli": clock} for r in records]
+
+    found, files = round_trip(fields, records, "json")
+
+    assert found == sorted(records, key=str)
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    (line,) = [line for line in lines if line["id"] == EARLY["id"]]
+    assert (line["single"], line["local"]) == (TENTH, "9999-12-31T23:59:59.999999")
+    assert (line["day"], line["moment"]) == (-719162, -62135596800000000)
+    assert (line["clock"], line["milli"]) == (86399999000, 86399999)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", ["csv", "json", "avro", "parquet", "orc"])
 def test_not_a_number_and_no_records(round_trip, format):
-    (found,), _ = round_trip({"v": "double"}, [{"v": math.nan}], format)
+    sink = FORMER if format == "json" else {}
+    (found,), _ = round_trip({"v": "double"}, [{"v": math.nan}], format, sink=sink)
     assert math.isnan(found["v"])
     nothing, files = round_trip(
         {"v": "double"},
@@ -166,6 +216,12 @@ def test_not_a_number_and_no_records(round_trip, format):
     )
     assert nothing == []
     assert files
+
+
+@pytest.mark.slow
+def test_json_of_cdap_has_only_finite_numbers(round_trip):
+    with pytest.raises(StageError, match="A number of JSON must be finite, but it is NaN"):
+        round_trip({"v": "double"}, [{"v": math.nan}], "json")
 
 
 def test_codecs_and_written_schemas(round_trip, tmp_path):

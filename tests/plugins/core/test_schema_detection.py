@@ -197,3 +197,16 @@ def test_missing_files_are_found(tmp_path: Path, plugin: str):
     if plugin == "File":
         assert check("/moved/none", ignoreNonExistingFolders="true") == []
         assert "matches 'b'" in check("/moved/in", fileRegex="b")[0]
+
+
+def test_a_field_of_json_that_no_type_holds_is_said(tmp_path: Path):
+    file = tmp_path / "a.json"
+    file.write_text('{"a": 1}\n{"a": null}\n{"a": "x"}\n')
+
+    stage = detect(file, format="json")
+
+    (failure,) = stage.failures
+    assert "'a' (nullable string) must be a text or null, but is 1" in failure.message
+
+    file.write_text('{"a": 1}\n{"a": "x"}\n')
+    assert detect(file, format="json").output_schema.field("a").schema == Schema.STRING

@@ -18,6 +18,7 @@ from localcdap.api.errors import StageError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.schema import Schema
 from localcdap.engine.local.launch import find_spark_home
+from localcdap.files.formats import FORMER_JSON
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.database.support import configure, messages
@@ -97,6 +98,7 @@ class Database:
         for number, properties in enumerate(sources):
             source = self.plugin("batchsource", "Database", **(common | properties))
             out = {"referenceName": f"o{number}", "path": uuid.uuid4().hex, "format": "json"}
+            out[FORMER_JSON] = "true"
             sink = {"type": "batchsink", "name": "File", "properties": out}
             ends = (f"in{number}", f"out{number}")
             config["stages"] += [

@@ -14,6 +14,7 @@ import pytest
 from localcdap.api.app.connections import ConnectionPlugin
 from localcdap.api.connector import BrowseRequest, SampleRequest, SampleType
 from localcdap.api.schema import Schema
+from localcdap.files.formats import FORMER_JSON
 from localcdap.testing.instance import TemporaryInstance
 from localcdap.tui.screens.prep.all_rows_input import open_all_rows
 from localcdap.tui.screens.prep.source import PrepRequest, PrepSource, close_session
@@ -156,7 +157,12 @@ def test_types_that_only_they_have_are_read(place: Place):
         for name, value in expected.items()
     ]
     schema = str(Schema.record("r", fields))
-    sink = {"referenceName": "o", "path": f"odd-{server.plugin}", "format": "json"}
+    sink = {
+        "referenceName": "o",
+        "path": f"odd-{server.plugin}",
+        "format": "json",
+        FORMER_JSON: "true",
+    }
 
     run = place.run(
         place.source(query, schema=schema, columnNameCase="Upper"),
@@ -359,7 +365,7 @@ def test_all_tables_are_read_at_once(place: Place, instance: TemporaryInstance):
         "tableNamePattern": "many_%",
         "splitsPerTable": "3",
     }
-    out = {"referenceName": "o", "path": f"many-{kind}", "format": "json"}
+    out = {"referenceName": "o", "path": f"many-{kind}", "format": "json", FORMER_JSON: "true"}
 
     run = place.run(source, {"type": "batchsink", "name": "File", "properties": out})
 
@@ -381,7 +387,7 @@ def _only_postgres(place: Place) -> None:
 
 def _run_to_json(place: Place, name: str, *plugins: dict[str, Any]) -> list[dict[str, Any]]:
     """The records of the last plugin."""
-    sink = {"referenceName": "o", "path": name, "format": "json"}
+    sink = {"referenceName": "o", "path": name, "format": "json", FORMER_JSON: "true"}
     run = place.run(*plugins, {"type": "batchsink", "name": "File", "properties": sink})
     assert run.error is None, run.error
     return [

@@ -1,89 +1,194 @@
-"""JSON files: an object on each line."""
+"""JSON files: an object on each line.
+
+Arrow reads batches of lines in which each value has the form of its type and each name is exact; the other
+batches, line by line, take some ten times as long. :mod:`localcdap.plugin_lib.json_values` has the rule.
+"""
 
 from __future__ import annotations
 
-import json
-import secrets
+import datetime
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from localcdap.api import Schema, SourceContext
-from localcdap.api.sql_names import quote_column
+from localcdap.api import LogicalType, Record, Schema, SourceContext, StageError, Type
 from localcdap.plugin_lib.files.readers.lines import FILE, VALUE
-from localcdap.plugin_lib.spark.checks import build_failure, require_value
-from localcdap.plugin_lib.spark.columns import to_columns_ddl, to_ddl
+from localcdap.plugin_lib.json_values import (
+    Convert,
+    JsonObject,
+    decode_json,
+    make_json_converter,
+)
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
 
-_PARSED: Final = "parsed"
-_OBJECT: Final = "object"
-_CORRUPT: Final = "corrupt"
 _SHOWN: Final = 200
-_UNREAD: Final = "Values do not fit their fields: "
-_NO_OBJECT: Final = "A line is not one JSON object."
+_LARGEST_PIECE: Final = 1 << 30
+"""The most bytes that Arrow reads at once."""
+_TIMESTAMPS: Final = (LogicalType.TIMESTAMP_MILLIS, LogicalType.TIMESTAMP_MICROS)
+_DATES: Final = (datetime.date.min, datetime.date.max)
+_MOMENTS: Final = tuple(
+    moment.replace(tzinfo=datetime.UTC) for moment in (datetime.datetime.min, datetime.datetime.max)
+)
+_LIMITS: Final[dict[LogicalType | None, tuple[datetime.date, ...]]] = {
+    LogicalType.DATE: _DATES,
+    **dict.fromkeys(_TIMESTAMPS, _MOMENTS),
+}
 
 
-def parse_json_lines(context: SourceContext, lines: DataFrame, schema: Schema) -> DataFrame:
-    """Parse lines (columns ``value`` and ``file``) into the fields of the schema and the column ``file``.
+def parse_json_lines(
+    context: SourceContext, lines: DataFrame, schema: Schema, *, with_file: bool
+) -> DataFrame:
+    """Parse lines (columns ``value`` and ``file``) into the fields of the schema.
 
-    Fields that an object lacks are null. Other fields and blank lines are ignored. The run fails if a line is
-    not exactly one object, or a value does not fit its field, even if no stage reads that field.
+    Blank lines are ignored. The run fails if a line is not exactly one object, or a value does not fit its
+    field, even if no stage reads that field.
+
+    :param with_file: whether the result has the column ``file``, too.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    end = f"end-{secrets.token_hex(8)}"
-    filled = lines.filter(F.col(VALUE).rlike(r"\S"))
-    parsed = filled.select(VALUE, FILE, _parse_line(schema, end).alias(_PARSED))
-    found = F.col(_PARSED)[_OBJECT]
-    # Object and check are one column, so that Spark cannot skip the check.
-    is_valid = F.col(_PARSED)[end] & F.col(_PARSED)[_CORRUPT].isNull() & found.isNotNull()
-    problem = build_failure(context, _describe_problem(F.col(VALUE), schema, F.col(FILE)), schema)
-    valid = parsed.select(FILE, F.when(is_valid, found).otherwise(problem).alias(_OBJECT))
-    columns = [
-        require_value(
-            context, F.col(f"{_OBJECT}.{quote_column(f.name)}"), f.name, f.schema, F.col(FILE)
-        ).alias(f.name)
-        for f in schema
-    ]
-    return valid.select(FILE, *columns)
+    fields = [(f.name, f.schema) for f in schema]
+    fields += [(FILE, Schema.STRING)] if with_file else []
+    filled = lines.filter(F.col(VALUE).rlike(r"\S")).select(VALUE, FILE)
+    read = LineReader(schema, with_file=with_file)
+    return context.in_batches(filled, read, Schema.record(schema.name or "record", fields))
 
 
-def _parse_line(schema: Schema, end: str) -> Column:
-    """Parse a line as the field ``object``; the field ``end`` after it proves that the whole line was read.
+class LineReader:
+    """Reads batches of lines as batches of records.
 
-    Spark stops after the first value of a line and drops the rest, and it reads an array as one row for each
-    element, which may be none. Inside another object both cases are detected.
-
-    :param end: a random name, so that no line can contain it and close the outer object.
+    :param with_file: whether the records have the file of their line as the last column.
     """
-    from pyspark.sql import functions as F  # noqa: N812
 
-    whole = F.concat(F.lit(f'{{"{_OBJECT}":'), F.col(VALUE), F.lit(f',"{end}":true}}'))
-    columns = f"{_OBJECT} {to_ddl(schema)}, {quote_column(end)} boolean, {_CORRUPT} string"
-    options = {"timeZone": "UTC", "columnNameOfCorruptRecord": _CORRUPT}
-    return F.from_json(whole, columns, options)
+    def __init__(self, schema: Schema, *, with_file: bool) -> None:
+        self._schema, self._with_file = schema, with_file
 
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield a batch of records for each batch of lines.
 
-def _describe_problem(line: Column, schema: Schema, where: Column) -> Column:
-    """Build the message for a line that Spark could not parse completely."""
-    from pyspark.sql import functions as F  # noqa: N812
+        :raises StageError: for the first line that cannot be read, with its file, the field and the value.
+        """
+        from localcdap.api.arrow import RecordCodec
 
-    def find_unread_fields(record: Column) -> Column:
-        found = []
-        for each in schema:
-            given = F.get_json_object(line, f"$[{_quote_path_key(each.name)}]")
-            name = F.lit(f"'{each.name}' ({each.schema.display_name})")
-            found.append(F.when(record[each.name].isNull() & given.isNotNull(), name))
-        return F.concat_ws(", ", *found)
-
-    parsed = F.from_json(line, to_columns_ddl(schema), {"timeZone": "UTC"})
-    fields = F.element_at(F.transform(F.array(parsed), find_unread_fields), 1)
-    # ``fields`` occurs once: Spark would compute an expression that occurs twice for every row.
-    no_fields = F.lit(_UNREAD + ".")
-    found = F.replace(F.concat(F.lit(_UNREAD), fields, F.lit(".")), no_fields, F.lit(_NO_OBJECT))
-    shown = F.substring(line, 1, _SHOWN)
-    return F.concat(found, F.lit(" File: "), where, F.lit("; line: "), shown)
+        codec, convert = RecordCodec(self._schema), make_json_converter(self._schema, "")
+        forms = [_find_arrow_type(self._schema, is_text) for is_text in (False, True)]
+        for batch in batches:
+            lines, files = batch.column(0), batch.column(1)
+            records = None
+            for form in [f for f in forms if f is not None and batch.num_rows]:
+                records = _read_by_arrow(lines, self._schema, form, codec.arrow)
+                if records is not None:
+                    forms.sort(key=lambda other: other is not form)  # the next batch has it, too
+                    break
+            if records is None:
+                records = codec.encode(_read_each(lines, files, convert))
+            yield records.append_column(FILE, files) if self._with_file else records
 
 
-def _quote_path_key(name: str) -> str:
-    return "'" + json.dumps(name, ensure_ascii=False)[1:-1].replace("'", "\\'") + "'"
+def _read_each(lines: pa.Array, files: pa.Array, convert: Convert) -> Iterator[Record]:
+    for number, line in enumerate(lines.to_pylist()):
+        problem = "A line is not one JSON object"
+        try:
+            document = decode_json(line)
+            problem = "Values do not fit their fields" if type(document) is JsonObject else problem
+            yield convert(document)
+        except ValueError as error:
+            raise StageError(
+                f"{problem}: {error}. File: {files[number]}; line: {line[:_SHOWN]}",
+                "Correct the file, or the type of the field in the schema.",
+            ) from None
+
+
+def _read_by_arrow(
+    lines: pa.Array, schema: Schema, form: pa.DataType, target: pa.Schema
+) -> pa.RecordBatch | None:
+    """Return the records of lines; None unless they are certain to be those that are read line by line."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import json
+
+    # With braces at both ends of each line, no object goes on in the next one.
+    in_braces = pc.and_(pc.starts_with(lines, "{"), pc.ends_with(lines, "}"))
+    if lines.nbytes > _LARGEST_PIECE or not pc.all(in_braces).as_py():
+        return None
+    whole = pa.ListArray.from_arrays([0, len(lines)], lines.cast(pa.string()))
+    text = pc.binary_join(whole, "\n")[0].as_buffer()
+    try:
+        table = json.read_json(
+            pa.BufferReader(text),
+            read_options=json.ReadOptions(use_threads=False, block_size=text.size + 1),
+            parse_options=json.ParseOptions(explicit_schema=pa.schema(list(form))),
+        )
+        if table.num_rows != len(lines):
+            return None
+        records = table.combine_chunks().to_struct_array().combine_chunks()
+        if not _is_certain(records, schema):
+            return None
+        columns = [records.field(f.name).cast(f.type) for f in target]
+    except pa.ArrowException:
+        return None
+    batch = pa.RecordBatch.from_arrays(columns, schema=target)
+    # What the casts made: narrowed numbers may be infinite, and dates beyond those of Python.
+    return batch if _is_certain(batch.to_struct_array(), schema) else None
+
+
+def _find_arrow_type(schema: Schema, is_text: bool) -> pa.DataType | None:
+    """Return the type that Arrow reads of JSON; None when the rule is not Arrow's.
+
+    :param is_text: for dates, timestamps and decimals as earlier versions wrote them.
+    """
+    import pyarrow as pa
+
+    inner = schema.non_nullable
+    match inner.type:
+        case Type.RECORD:
+            parts = [(f.name, _find_arrow_type(f.schema, is_text)) for f in inner]
+            return None if any(part is None for _, part in parts) else pa.struct(parts)
+        case Type.ARRAY if inner.items is not None:
+            items = _find_arrow_type(inner.items, is_text)
+            return None if items is None else pa.list_(items)
+    if inner.logical_type is LogicalType.DATE:
+        return pa.string() if is_text else pa.int32()
+    if inner.logical_type in _TIMESTAMPS and is_text:
+        return pa.timestamp("us", "UTC")
+    if inner.logical_type is LogicalType.TIMESTAMP_MICROS:
+        return pa.int64()
+    if inner.logical_type is not None:
+        return None
+    simple: dict[Type, pa.DataType] = {
+        Type.BOOLEAN: pa.bool_(),
+        Type.INT: pa.int32(),
+        Type.LONG: pa.int64(),
+        Type.FLOAT: pa.float64(),  # Java narrows doubles, too
+        Type.DOUBLE: pa.float64(),
+        Type.STRING: pa.string(),
+        Type.ENUM: pa.string(),
+    }
+    return simple.get(inner.type)
+
+
+def _is_certain(values: pa.Array, schema: Schema) -> bool:
+    """Return whether no null is wrong, no number infinite, and no further member a field in another case."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if values.null_count and not schema.is_nullable:
+        return False
+    inner = schema.non_nullable
+    if inner.type is Type.RECORD:
+        names = {name.lower() for name in inner.field_names}
+        members = [member.name for member in values.type]
+        if any(m.lower() in names for m in members if inner.field(m) is None):
+            return False
+        return all(_is_certain(values.field(f.name), f.schema) for f in inner)
+    if inner.type is Type.ARRAY and inner.items is not None:
+        return _is_certain(values.values, inner.items)
+    if pa.types.is_floating(values.type):
+        return bool(pc.all(pc.is_finite(values), min_count=0).as_py())
+    if not pa.types.is_temporal(values.type):
+        return True
+    least, most = (pa.scalar(limit, values.type) for limit in _LIMITS[inner.logical_type])
+    is_inside = pc.and_(pc.greater_equal(values, least), pc.less_equal(values, most))
+    return bool(pc.all(is_inside, min_count=0).as_py())

@@ -110,9 +110,8 @@ def _read_content(
     match config.format_name:
         case "json":
             format = dataclasses.replace(get_line_format(config), skip_header=False)
-            return parse_json_lines(
-                context, read_line_frame(context, files, format, split_size), schema
-            )
+            lines = read_line_frame(context, files, format, split_size)
+            return parse_json_lines(context, lines, schema, with_file=config.path_field is not None)
         case "parquet" | "orc" as columnar:
             return read_columnar_files(context, files, schema, columnar)
     is_quoted, delimiter = config.enable_quoted_values, config.value_delimiter

@@ -22,7 +22,7 @@ from localcdap.api import (
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.rules import check_reference_name
 from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.json_texts import format_json
+from localcdap.plugin_lib.json_texts import former_form_field, make_json_writer
 from localcdap.plugin_lib.text_values import find_float_shortener
 
 from ..account import WITHOUT_EFFECT, GoogleProjectConfig
@@ -88,6 +88,7 @@ class PublisherConfig(GoogleProjectConfig, macros=True, rename="camel"):
     cmek_key: str | None = field(
         "Key that encrypts a topic that is created.", default=None, group=WITHOUT_EFFECT
     )
+    former_json: bool = former_form_field()
 
 
 _LIMITS: Final = (
@@ -141,32 +142,32 @@ class GooglePublisher(BatchSink):
         self._make_messages(df, context).collect()
 
     def _make_messages(self, df: DataFrame, context: SinkContext) -> DataFrame:
-        make = MessageMaker(context.input_schema, self.config.format, self.config.delimiter)
+        config, schema = self.config, context.input_schema
+        make = MessageMaker(schema, config.format, config.delimiter, former_json=config.former_json)
         return context.in_batches(df, make, _MESSAGE)
 
 
 class MessageMaker:
     """Makes the messages of the records of a task."""
 
-    def __init__(self, schema: Schema, format: str, delimiter: str | None) -> None:
-        self._schema, self._format = schema, format
+    def __init__(
+        self, schema: Schema, format: str, delimiter: str | None, *, former_json: bool = False
+    ) -> None:
+        self._schema, self._format, self._former_json = schema, format, former_json
         self._delimiter = _DELIMITERS.get(format, delimiter or ",")
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         given, made, write = RecordCodec(self._schema), RecordCodec(_MESSAGE), self._make_writer()
-        shorten = find_float_shortener(self._schema) if self._format not in _BINARY else None
         for batch in batches:
-            records = given.decode(batch)
-            if shorten is not None:
-                records = list(map(shorten, records))
-            yield made.encode([{"data": write(record)} for record in records])
+            yield made.encode([{"data": write(record)} for record in given.decode(batch)])
 
     def _make_writer(self) -> Callable[[Record], str]:
         if self._format in _BINARY:
             return _make_avro_writer(self._schema)
         if self._format in ("text", "blob", "json"):
-            return format_json
-        return self._join
+            return make_json_writer(self._schema, former=self._former_json)
+        shorten = find_float_shortener(self._schema) or (lambda record: record)
+        return lambda record: self._join(shorten(record))
 
     def _join(self, record: Record) -> str:
         texts = ("" if value is None else to_java_string(value) for value in record.values())

@@ -15,7 +15,9 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
+from localcdap.files.formats import FORMER_JSON
 from localcdap.plugin_lib.files.sink import FilesSink
+from localcdap.plugin_lib.json_texts import former_form_field
 
 from ..account import GoogleKeyFileConfig
 from .paths import SCHEME, check_storage_path
@@ -56,6 +58,7 @@ class GcsText(BatchSink):
             default="Json",
         )
         schema: Schema | None = field("The fields of the input.", default=None)
+        former_json: bool = former_form_field()
 
         @property
         def place(self) -> str:
@@ -87,4 +90,5 @@ class GcsText(BatchSink):
         properties = {"path": path, **_FORMATS[self.config.type.strip().lower()]}
         if self.config.suffix:
             properties["suffix"] = self.config.suffix
+        properties[FORMER_JSON] = str(self.config.former_json).lower()
         return FilesSink.create(properties)

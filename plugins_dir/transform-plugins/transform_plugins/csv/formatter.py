@@ -17,6 +17,7 @@ from localcdap.api import (
 from localcdap.java import commons_csv
 from localcdap.java.commons_csv import CsvFormat
 from localcdap.java.strings import to_java_string
+from localcdap.plugin_lib.text_values import find_float_shortener
 
 from ..formatted_record import FormattedRecord
 
@@ -81,8 +82,10 @@ class CSVFormatter(FormattedRecord):
         super().initialize(context)
         delimited = CsvFormat(_DELIMITERS[self.config.delimiter])
         self._format = _CSV_FORMATS.get(self.config.format.lower(), delimited)
+        self._shorten = find_float_shortener(context.input_schema) or (lambda record: record)
 
     def format_record(self, record: Record) -> str:
+        record = self._shorten(record)
         values = (record[name] for name in self._given)
         texts = (None if value is None else to_java_string(value) for value in values)
         return self._format.format_row(texts) + self._format.record_separator

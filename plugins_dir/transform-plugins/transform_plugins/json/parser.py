@@ -22,8 +22,12 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.java.json_path import JsonPath, JsonPathError, NothingFoundError, parse_path
-
-from .values import JsonValueError, make_json_converter
+from localcdap.plugin_lib.json_values import (
+    JsonValueError,
+    make_json_converter,
+    make_json_reader,
+    mark_kinds,
+)
 
 UNREADABLE: Final = 31
 """The error code of a text that is not JSON, or does not fit the schema."""
@@ -98,10 +102,8 @@ class JSONParser(Transform):
 
     def initialize(self, context: StageContext) -> None:
         schema = self.config.schema
+        self._read_members = make_json_reader(schema)
         self._fields: list[tuple[str, _Read]] = []
-        if not self.config.mapping:
-            self._fields = [(f.name, _make_member_reader(f.name, f.schema)) for f in schema]
-            return
         paths = self._parse_paths(None)
         for f in schema:
             path = paths.get(f.name)
@@ -114,21 +116,19 @@ class JSONParser(Transform):
             emit.error(record, UNREADABLE, f"Field '{self.config.source}' is null.")
             return
         try:
-            document = msgspec.json.decode(text)
-            if not self.config.mapping and not isinstance(document, dict):
-                raise JsonValueError("it is not an object")
-            out = {name: read(record, document) for name, read in self._fields}
-        except msgspec.DecodeError as error:
-            emit.error(record, UNREADABLE, f"Field '{self.config.source}' is not JSON: {error}.")
+            out = self._read(record, text)
         except JsonValueError as error:
             emit.error(record, UNREADABLE, f"Cannot read field '{self.config.source}': {error}.")
+        except ValueError as error:
+            emit.error(record, UNREADABLE, f"Field '{self.config.source}' is not JSON: {error}.")
         else:
             emit(out)
 
-
-def _make_member_reader(name: str, schema: Schema) -> _Read:
-    convert = make_json_converter(schema, name)
-    return lambda _, document: convert(document.get(name))
+    def _read(self, record: Record, text: str) -> Record:
+        if not self.config.mapping:
+            return self._read_members(text)
+        document = msgspec.json.decode(text)
+        return {name: read(record, document) for name, read in self._fields}
 
 
 def _make_copy(name: str) -> _Read:
@@ -136,7 +136,7 @@ def _make_copy(name: str) -> _Read:
 
 
 def _make_path_reader(path: JsonPath, name: str, schema: Schema) -> _Read:
-    convert = make_json_converter(schema, name)
+    convert = make_json_converter(schema, name, lenient=True)
     is_nullable = schema.is_nullable
 
     def read(_: Record, document: Any) -> Any:
@@ -146,6 +146,6 @@ def _make_path_reader(path: JsonPath, name: str, schema: Schema) -> _Read:
             if is_nullable:
                 return None
             raise JsonValueError(f"there is nothing at '{path.text}' for '{name}'") from None
-        return convert(value)
+        return convert(mark_kinds(value))
 
     return read
