@@ -6,12 +6,13 @@ texts) is left out, since the other readers of the file do not see it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import Schema, StageError
-from localcdap.api.arrow import from_arrow_schema, to_arrow_schema
-from localcdap.api.errors import BadRequestError
+from localcdap.api.arrow import from_arrow_schema, to_arrow_schema, to_arrow_type
+from localcdap.api.errors import BadRequestError, SchemaError
 from localcdap.files.arrow_columns import UnfitValueError, convert_column, find_conversion
 
 if TYPE_CHECKING:
@@ -39,15 +40,19 @@ class ArrowFile:
             # In nanoseconds, Arrow's default for 96 bits, years before 1678 and after 2262 would wrap.
             self._file: Any = pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
             self.rows: int = self._file.metadata.num_rows
-            schema = self._file.schema_arrow
         else:
             self._file = orc.ORCFile(path)
             self.rows = self._file.nrows
-            schema = self._file.schema
-        is_hybrid = format == "orc" and self._file.writer == "ORC_JAVA"
-        self.columns: pa.Schema = _simplify_schema(schema, is_hybrid=is_hybrid)
+        self.arrow: pa.Schema = (
+            self._file.schema_arrow if format == "parquet" else self._file.schema
+        )
+        """The columns as Arrow reads them."""
+
+    @functools.cached_property
+    def columns(self) -> pa.Schema:
         """The columns with their types in the file; those of times tell the unit."""
-        self._note: Final = (schema.metadata or {}).get(_NOTE)
+        is_hybrid = self._format == "orc" and self._file.writer == "ORC_JAVA"
+        return _simplify_schema(self.arrow, is_hybrid=is_hybrid)
 
     def __enter__(self) -> ArrowFile:
         return self
@@ -68,12 +73,19 @@ class ArrowFile:
         """
         import pyarrow as pa
 
-        if self._note is not None:
-            return Schema.parse(self._note.decode())
+        note = (self.arrow.metadata or {}).get(_NOTE)
+        if note is not None:
+            return Schema.parse(note.decode())
         is_parquet = self._format == "parquet"
-        return from_arrow_schema(
+        detected = from_arrow_schema(
             pa.schema([_to_detected_field(field, is_parquet) for field in self.columns])
         )
+        for field in detected:
+            try:
+                to_arrow_type(field.schema)
+            except SchemaError as error:
+                raise SchemaError(f"Field '{field.name}': {error.message}") from None
+        return detected
 
     def read_batches(self, schema: Schema, size: int) -> Iterator[pa.RecordBatch]:
         """Yield the fields of a schema, as :func:`.arrow_columns.find_conversion` converts them.
@@ -148,9 +160,12 @@ class ArrowFiles:
     """
 
     def __init__(self, files: Sequence[str], format: str) -> None:
+        import pyarrow as pa
+
         self._files, self._format = files, format
         with ArrowFile(files[0], format) as file:
-            self.schema: Schema = from_arrow_schema(file.columns)
+            columns = [c.with_type(pa.string()) if c.type == pa.uuid() else c for c in file.columns]
+        self.schema: Schema = from_arrow_schema(pa.schema(columns))
 
     def read_batches(self, size: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows with the types of the schema, at most so many at once.

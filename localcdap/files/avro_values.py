@@ -123,10 +123,17 @@ def build_record_conversion(types: AvroTypes, schema: Schema, path: str = "") ->
             continue
         parts.append((field.name, _build_conversion(stored[field.name], field.schema, name)))
 
+    changes = [(name, part) for name, part in parts if part is not _keep]
+    has_others = not stored.keys() <= {field.name for field in schema}
+
     def convert(record: Any) -> dict[str, Any]:
         if not isinstance(record, dict):
             raise StageError(f"A record is needed, not {record!r}.")
-        return {name: part(record.get(name)) for name, part in parts}
+        if has_others:
+            return {name: part(record.get(name)) for name, part in parts}
+        for name, part in changes:
+            record[name] = part(record.get(name))
+        return record
 
     return convert
 

@@ -15,6 +15,7 @@ from pyarrow import orc
 
 from localcdap.api import LogicalType, Schema, StageError
 from localcdap.api.arrow import RecordCodec
+from localcdap.api.errors import SchemaError
 from localcdap.files.arrow_files import read_file_batches
 from localcdap.files.schemas import read_schema
 
@@ -297,6 +298,12 @@ def test_null_a_missing_column_and_two_of_one_name(tmp_path):
     pq.write_table(twice, tmp_path / "b.parquet")
     with pytest.raises(StageError, match=r"'v' exists 2 times in the data of '.*b\.parquet'"):
         read(tmp_path / "b.parquet", field(Schema.LONG))
+
+
+def test_a_type_that_no_schema_has(tmp_path):
+    write(tmp_path / "a.parquet", [decimal.Decimal(1)], pa.decimal256(50, 0))
+    with pytest.raises(SchemaError, match=r"Field 'v': A decimal of 50 digits cannot be run"):
+        read(tmp_path / "a.parquet")
 
 
 def test_a_file_of_pandas(tmp_path):

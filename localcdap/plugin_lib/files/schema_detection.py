@@ -27,6 +27,7 @@ _NAME: Final = re.compile(r"[A-Za-z_]+[A-Za-z0-9_]*")
 
 def detect_schema(stage: StageConfigurer, config: FileSourceConfig, path: str) -> Schema | None:
     """Detect the schema from the first file of a path; None, with a failure, when that is impossible."""
+    file = ""
     try:
         file = _find_first_file(stage, config, path)
         format = find_format(stage, config)
@@ -48,7 +49,8 @@ def detect_schema(stage: StageConfigurer, config: FileSourceConfig, path: str) -
     except Exception as error:
         reason = error.message if isinstance(error, LocalcdapError) else str(error)
         stage.failures.add(
-            f"The schema cannot be taken from the file: {reason}", "Set the 'schema' property."
+            f"The schema cannot be taken from the file: {reason.rstrip('.')}. File: {file}",
+            "Set the 'schema' property.",
         ).with_config_property("schema")
     return None
 

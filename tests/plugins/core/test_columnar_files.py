@@ -162,6 +162,9 @@ def test_a_failure_names_the_file_and_the_field(read, folder, format):
     ):
         with pytest.raises(StageError, match=expected):
             read(format=format, schema=schema)
+    write(folder / f"c.{format}", {"id": ([None], pa.int64())})
+    with pytest.raises(StageError, match=rf"Field 'id' is null, .*c\.{format}"):
+        read(format=format, schema=schema_text(id="long"))
     (folder / f"c.{format}").write_bytes(b"PAR1 and no footer PAR1")
     with pytest.raises(StageError, match=rf"c\.{format}' cannot be read as {format}"):
         read(format=format, schema=schema_text(id="long"))

@@ -7,6 +7,7 @@ timestamps of 96 bits beside those of 64. Arrow reads the others in Spark's Pyth
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _ROWS: Final = 10_000
 """The most rows of a batch that Arrow reads."""
+_REMEMBERED: Final = 8
+"""The last columns of files whose reader is remembered."""
 
 
 def read_columnar_files(
@@ -50,7 +53,9 @@ def read_columnar_files(
     if native:
         frame = reader.schema(to_columns_ddl(schema)).load(escape_paths(native))
         columns = [
-            require_value(context, get_column(f.name), f.name, f.schema).alias(f.name)
+            require_value(context, get_column(f.name), f.name, f.schema, get_file_uri()).alias(
+                f.name
+            )
             for f in schema
         ]
         frames.append(frame.select(uri, *columns))
@@ -97,28 +102,38 @@ def _divide_files(
 ) -> tuple[list[str], list[str]]:
     """Return the files that Spark reads as the schema says, and the others.
 
-    Opening a file takes a quarter of a millisecond, less than Spark needs to merge its schema.
+    Opening a file takes a quarter of a millisecond, and looking at its columns as long again: most files of a
+    folder have the same ones.
     """
+    decisions: deque[tuple[pa.Schema, bool]] = deque(maxlen=_REMEMBERED)
     native: list[str] = []
     others: list[str] = []
     for path in files:
         try:
             with ArrowFile(path, format) as file:
-                columns = file.columns
-            check_columns(path, columns, schema)
+                is_native = next(
+                    (n for arrow, n in decisions if arrow.equals(file.arrow, True)), None
+                )
+                if is_native is None:
+                    check_columns(path, file.columns, schema)
+                    is_native = _is_native(file.columns, schema, format)
+                    decisions.append((file.arrow, is_native))
         except BadRequestError as error:
             raise context.fail(error.message, error.corrective_action) from None
         except (OSError, ValueError) as error:
             raise context.fail(
                 f"'{path}' cannot be read as {format}: {error}.", "Check 'path' and 'format'."
             ) from None
-        is_native = all(
-            f.name not in columns.names
-            or _reads_natively(columns.field(f.name).type, f.schema, format)
-            for f in schema
-        )
         (native if is_native else others).append(path)
     return native, others
+
+
+def _is_native(columns: pa.Schema, schema: Schema, format: str) -> bool:
+    return all(
+        field.name not in columns.names
+        or _reads_natively(columns.field(field.name).type, field.schema, format)
+        for field in schema
+    )
 
 
 def _reads_natively(stored: pa.DataType, schema: Schema, format: str) -> bool:
