@@ -20,6 +20,8 @@ from localcdap.api.connector import (
 )
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import decode_json_records
+from localcdap.api.schema import LogicalType, Schema
+from localcdap.files.arrow_files import note_schema
 from localcdap.runs.recipe_rows import build_copy_document, run_document
 from localcdap.sandbox.record_pages import SchemaMerger, cast_table
 
@@ -117,7 +119,10 @@ class RecordCopier:
                 if self._is_stopped():
                     return None
                 self._show(share)
-        return pq.read_schema(_list_parts(folder)[0])
+        _, _, properties = source
+        return _restore_local_times(
+            pq.read_schema(_list_parts(folder)[0]), properties.get("schema")
+        )
 
     def _copy_pages(self, data: ConnectionData, folder: Path) -> pa.Schema | None:
         """Store the pages of the records as files; None when the connector gives no pages."""
@@ -173,6 +178,18 @@ class RecordCopier:
         return batch.schema
 
 
+def _restore_local_times(columns: pa.Schema, declared: str | None) -> pa.Schema:
+    """Return the columns of Parquet files of a run, where datetimes are texts, with datetimes again."""
+    import pyarrow as pa
+
+    for field in Schema.parse(declared) if declared else ():
+        is_local = field.schema.non_nullable.logical_type is LogicalType.DATETIME
+        index = columns.get_field_index(field.name)
+        if is_local and index >= 0:
+            columns = columns.set(index, columns.field(index).with_type(pa.timestamp("us")))
+    return columns
+
+
 def _list_parts(folder: Path) -> list[Path]:
     return sorted(folder.glob("part-*"))
 
@@ -182,7 +199,7 @@ def _join_files(folder: Path, schema: pa.Schema, file: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with pq.ParquetWriter(file, schema) as writer:
+    with pq.ParquetWriter(file, note_schema(schema)) as writer:
         for part in _list_parts(folder):
             with pq.ParquetFile(part) as rows:
                 for batch in rows.iter_batches():

@@ -12,6 +12,7 @@ from localcdap.api.sql_names import quote_identifier
 from localcdap.api.tables import TableFile
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import MOST_ROWS, SqlRequest, SqlService
+from localcdap.files.arrow_files import note_schema
 from localcdap.text import format_available
 
 
@@ -61,7 +62,7 @@ def copy_table(
             query = f"SELECT * FROM {name} LIMIT {MOST_ROWS} OFFSET {rows}"  # noqa: S608
             part = sql.query(SqlRequest(query, namespace, limit=MOST_ROWS)).to_table()
             if writer is None:
-                writer = stack.enter_context(pq.ParquetWriter(file, part.schema))
+                writer = stack.enter_context(pq.ParquetWriter(file, note_schema(part.schema)))
             writer.write_table(part)
             rows += part.num_rows
             if not part.num_rows:

@@ -74,7 +74,10 @@ def make_arrow_format(format: FileFormat, schema: pa.Schema) -> Any:
     if format.format == JSON:
         return pd.JsonFileFormat(read_options=None, parse_options=pj.ParseOptions(schema))
     if format.format not in DELIMITED:
-        return pd.OrcFileFormat() if format.format == "orc" else pd.ParquetFileFormat()
+        if format.format == "orc":
+            return pd.OrcFileFormat()
+        # In nanoseconds, timestamps of 96 bits before 1678 and after 2262 would wrap.
+        return pd.ParquetFileFormat(coerce_int96_timestamp_unit="us")
     return pd.CsvFileFormat(
         parse_options=pc.ParseOptions(delimiter=format.delimiter, newlines_in_values=True),
         read_options=pc.ReadOptions(

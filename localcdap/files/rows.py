@@ -12,9 +12,8 @@ import msgspec
 
 from localcdap.api import Schema, StageError
 from localcdap.api.arrow import RecordCodec
-from localcdap.api.errors import BadRequestError
 from localcdap.files import limits
-from localcdap.files.arrow_files import ArrowFiles
+from localcdap.files.arrow_files import ArrowFile, read_file_batches
 from localcdap.files.avro import read_avro_batches
 from localcdap.files.compression import COMPRESSED, open_input
 from localcdap.files.delimited import DelimitedRecords, UnreadableRow
@@ -195,21 +194,16 @@ class RowReader:
         if format == "avro":
             self._share = None
             return _decode(codec, read_avro_batches(path, self.schema, {}))
-        return _decode(codec, self._read_batches(format, codec))
+        return _decode(codec, self._read_batches(format, self.schema))
 
-    def _read_batches(self, format: str, codec: RecordCodec) -> Iterator[pa.RecordBatch]:
+    def _read_batches(self, format: str, schema: Schema) -> Iterator[pa.RecordBatch]:
         path, done = self._file.path, 0
-        try:
-            files = ArrowFiles([path], format)
-            total = files.count_rows()
-            for batch in files.read_batches(codec, _BATCH):
-                done += batch.num_rows
-                self._share = done / max(total, 1)
-                yield batch
-        except (OSError, ValueError) as error:
-            raise StageError(f"'{path}' cannot be read as {format}: {error}.") from None
-        except BadRequestError as error:
-            raise StageError(f"'{path}': {error.message}", error.corrective_action) from None
+        with ArrowFile(path, format) as file:
+            total = file.rows
+        for batch in read_file_batches(path, format, schema, _BATCH):
+            done += batch.num_rows
+            self._share = done / max(total, 1)
+            yield batch
         self._share = 1.0
 
     def _open_sheet(self) -> Iterator[Item]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from localcdap.api import LogicalType, Schema
-from localcdap.api.arrow import from_arrow_schema
+from localcdap.api import LogicalType, Schema, Type
+from localcdap.api.errors import SchemaError
+from localcdap.files.arrow_files import ArrowFile
+from localcdap.files.avro import open_stored_records
+from localcdap.files.avro_values import AvroTypes
 
-_LOGICAL: Final = frozenset(type.value for type in LogicalType)
+_LOGICAL: Final = {type.value: type for type in LogicalType}
 
 
 def read_schema(file: str, format: str) -> Schema:
@@ -16,62 +19,63 @@ def read_schema(file: str, format: str) -> Schema:
     :raises ValueError: or an OSError or EOFError, when the file cannot be read.
     :raises SchemaError: for a type that no schema has.
     """
-    readers = {"avro": read_avro_schema, "parquet": read_parquet_schema, "orc": read_orc_schema}
-    return readers[format](file)
+    if format == "avro":
+        return read_avro_schema(file)
+    with ArrowFile(file, format) as arrow_file:
+        return arrow_file.detect_schema()
 
 
 def read_avro_schema(file: str) -> Schema:
-    """Return the schema in the header of an Avro file."""
-    import fastavro
+    """Return the schema in the header of an Avro file.
 
+    Records have no namespaces, and fixed types are bytes. Of the logical types that CDAP does not have, a
+    UUID is a text, and a local timestamp a datetime.
+    """
     with open(file, "rb") as stream:  # noqa: PTH123
-        written = fastavro.reader(stream).writer_schema
-    return Schema.parse_record(_from_avro(written))
+        document, _ = open_stored_records(stream)
+    return Schema.parse_record(_to_schema(AvroTypes(document), ()).to_json())
 
 
-def read_parquet_schema(file: str) -> Schema:
-    """Return the schema in the footer of a Parquet file."""
-    import pyarrow.parquet as pq
+def _to_schema(types: AvroTypes, enclosing: tuple[str, ...]) -> Schema:
+    """Return the schema of a type.
 
-    return from_arrow_schema(pq.read_schema(file))
-
-
-def read_orc_schema(file: str) -> Schema:
-    """Return the schema in the footer of an ORC file."""
-    from pyarrow import orc
-
-    return from_arrow_schema(orc.ORCFile(file).schema)
-
-
-def _from_avro(document: Any) -> Any:
-    """Convert an Avro schema to a schema document: without namespaces, fixed as bytes."""
-    if isinstance(document, str):
-        return document.rpartition(".")[2]
-    if isinstance(document, list):
-        return [_from_avro(member) for member in document]
-    made = {key: value for key, value in document.items() if not key.startswith("__")}
-    _translate_type(made)
-    if "name" in made:
-        made["name"] = made["name"].rpartition(".")[2]
-    for part in ("items", "values"):
-        if part in made:
-            made[part] = _from_avro(made[part])
-    if made["type"] == "record":
-        fields = [{"name": f["name"], "type": _from_avro(f["type"])} for f in made["fields"]]
-        made["fields"] = fields
-    return made
+    :param enclosing: the names of the records around it.
+    """
+    document = types.document
+    match types.type:
+        case "union":
+            return Schema.union(_to_schema(member, enclosing) for member in types.members)
+        case "array":
+            return Schema.array(_to_schema(types.get_part(document["items"]), enclosing))
+        case "map":
+            values = _to_schema(types.get_part(document["values"]), enclosing)
+            return Schema.map(Schema.STRING, values)
+        case "enum":
+            return Schema.enum(document["symbols"])
+        case "record" | "error":
+            name = document["name"].rpartition(".")[2]
+            if name in enclosing:
+                return Schema.reference(name)
+            fields = [
+                (key, _to_schema(types.get_part(part), (*enclosing, name)))
+                for key, part in types.fields.items()
+            ]
+            return Schema.record(name, fields)
+    return _to_simple_schema(types)
 
 
-def _translate_type(made: dict[str, Any]) -> None:
-    """Replace types and logical types that exist only in Avro."""
-    logical = made.pop("logicalType", None)
-    if logical in _LOGICAL:
-        made["logicalType"] = logical
-    elif isinstance(logical, str) and logical.startswith("local-timestamp-"):
-        made |= {"type": "string", "logicalType": "datetime"}
-    elif logical == "uuid":
-        made["type"] = "string"
-    if made["type"] == "fixed":
-        made["type"] = "bytes"
-    elif made["type"] == "error":
-        made["type"] = "record"
+def _to_simple_schema(types: AvroTypes) -> Schema:
+    base = "bytes" if types.type == "fixed" else types.type
+    if types.logical == "uuid":
+        return Schema.STRING
+    if types.logical.startswith("local-timestamp-"):
+        return Schema.DATETIME
+    logical, precision = _LOGICAL.get(types.logical), types.document.get("precision", 0)
+    if logical is LogicalType.DECIMAL and base == "bytes" and precision > 0:
+        return Schema.decimal(precision, types.document.get("scale", 0))
+    if logical not in (None, LogicalType.DECIMAL) and logical.base.value == base:
+        return Schema.of(logical)
+    try:
+        return Schema.of(Type(base))
+    except ValueError:
+        raise SchemaError(f"Unknown type '{base}'.") from None

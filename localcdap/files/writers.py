@@ -20,6 +20,7 @@ import msgspec
 from localcdap.api import LogicalType, Schema, StageError, Type
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.record_json import encode_json_record
+from localcdap.files.arrow_files import note_schema
 from localcdap.files.atomic import FileReplacement
 from localcdap.java.strings import format_double, round_to_float, to_java_string
 
@@ -184,7 +185,9 @@ class _ParquetWriter(_Writer):
         import pyarrow.parquet as pq
 
         self._codec = RecordCodec(schema)
-        self._file: pq.ParquetWriter = pq.ParquetWriter(stream, self._codec.arrow)
+        self._file: pq.ParquetWriter = pq.ParquetWriter(
+            stream, note_schema(self._codec.arrow, schema)
+        )
 
     def write(self, records: Records) -> None:
         self._file.write_batch(self._codec.encode(records))
@@ -281,7 +284,7 @@ def make_text_format(schema: Schema) -> Callable[[Any], str]:
         case LogicalType.TIMESTAMP_MILLIS | LogicalType.TIMESTAMP_MICROS:
             return _format_instant
         case LogicalType.DATETIME:
-            return _format_moment
+            return format_local_time
         case LogicalType.DECIMAL:
             return lambda value: f"{value:f}"
         case Type.ARRAY | Type.MAP | Type.RECORD | Type.UNION:
@@ -292,10 +295,11 @@ def make_text_format(schema: Schema) -> Callable[[Any], str]:
 
 
 def _format_instant(value: datetime.datetime) -> str:
-    return _format_moment(value.astimezone(datetime.UTC).replace(tzinfo=None)) + "Z"
+    return format_local_time(value.astimezone(datetime.UTC).replace(tzinfo=None)) + "Z"
 
 
-def _format_moment(value: datetime.datetime) -> str:
+def format_local_time(value: datetime.datetime) -> str:
+    """Return a datetime as Java's ``DateTimeFormatter.ISO_LOCAL_DATE_TIME`` does."""
     text = value.isoformat()
     return text.rstrip("0") if value.microsecond else text
 

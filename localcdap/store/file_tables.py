@@ -16,7 +16,7 @@ from localcdap.api.errors import QueryError
 from localcdap.api.schema import Schema
 from localcdap.files.formats import FileFormat
 from localcdap.files.reader_options import make_arrow_format
-from localcdap.files.schemas import read_avro_schema
+from localcdap.files.schemas import read_schema
 from localcdap.store.record_files import open_record_files
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def open_files(table: FileTable) -> Any:
 
     :raises QueryError: when a file leads out of the folder, or says no schema.
     """
-    if table.format not in ("avro", "text"):
+    if table.format not in ("avro", "orc", "text"):
         return _open_dataset(table)
-    return open_record_files(_open_dataset(table), table.format)
+    return open_record_files(_open_dataset(table), table.format, _find_record_schema(table))
 
 
 def describe_columns(table: FileTable) -> pa.Schema:
@@ -85,6 +85,20 @@ def describe_columns(table: FileTable) -> pa.Schema:
     else:
         fields = list(_read_file_schema(table))
     return pa.schema([*(each.with_nullable(True) for each in fields), *keys])
+
+
+def _find_record_schema(table: FileTable) -> Schema | None:
+    """Return the schema of the records of Avro and ORC files: the declared one, or that of the first file."""
+    if table.format == "text":
+        return None
+    if table.document is not None:
+        return Schema.parse(table.document)
+    file = _find_first_file(table)
+    return None if file is None else read_schema(file, table.format)
+
+
+def _find_first_file(table: FileTable) -> str | None:
+    return next((file for part in table.parts for file in _list_files(table, part)), None)
 
 
 def _open_dataset(table: FileTable) -> Any:
@@ -117,17 +131,18 @@ def _read_file_schema(table: FileTable) -> pa.Schema:
             f"The columns of the files in {table.folder} are not known.",
             f"Declare the property 'schema' of the dataset: {table.format} files have none.",
         )
-    file = next((each for part in table.parts for each in _list_files(table, part)), None)
+    file = _find_first_file(table)
     if file is None:
         return pa.schema([])
     try:
-        if table.format == "avro":
+        if table.format in ("avro", "orc"):
             from localcdap.api.arrow import to_arrow_schema
 
-            return to_arrow_schema(read_avro_schema(file))
+            return to_arrow_schema(read_schema(file, table.format))
         import pyarrow.dataset as pd
 
-        found: pa.Schema = pd.dataset(file, format=table.format).schema
+        format = make_arrow_format(FileFormat(table.format), pa.schema([]))
+        found: pa.Schema = pd.dataset(file, format=format).schema
         return found
     except (OSError, ValueError) as error:
         raise QueryError(f"The file {file} cannot be read: {error}") from error

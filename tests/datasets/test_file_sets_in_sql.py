@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import uuid
 
 import fastavro
 import pyarrow as pa
@@ -105,6 +107,39 @@ def test_files_that_say_their_schema(cdap, create, format):
         {"name": "ada", "id": 1},
         {"name": None, "id": 2},
     ]
+
+
+def test_times_of_orc(cdap, create):
+    clock = {"type": "long", "logicalType": "time-micros"}
+    fields = [{"name": "id", "type": "long"}, {"name": "moment", "type": ["null", clock]}]
+    schema = json.dumps({"type": "record", "name": "r", "fields": fields})
+    folder = create("orc", schema=schema)
+    po.write_table(pa.table({"id": [1], "moment": [3723000004]}), folder / "part-0")
+    assert ask(cdap, "SELECT CAST(moment AS VARCHAR) AS moment FROM files") == [
+        {"moment": "01:02:03.000004"}
+    ]
+
+
+def test_uuids_of_avro(cdap, create):
+    identifier = {"type": "string", "logicalType": "uuid"}
+    document = {"type": "record", "name": "r", "fields": [{"name": "id", "type": identifier}]}
+    with (create("avro", schema=None) / "part-0").open("wb") as file:
+        fastavro.writer(file, document, [{"id": uuid.UUID(int=5)}])
+    assert ask(cdap, "FROM files") == [{"id": str(uuid.UUID(int=5))}]
+
+
+def test_timestamps_of_96_bits_beside_new_ones(cdap, create):
+    moment = {"type": "long", "logicalType": "timestamp-micros"}
+    local = {"type": "string", "logicalType": "datetime"}
+    fields = [{"name": "moment", "type": moment}, {"name": "dt", "type": local}]
+    folder = create("parquet", schema=json.dumps({"type": "record", "name": "r", "fields": fields}))
+    day = datetime.datetime(1582, 10, 4)
+    old = {name: pa.array([day], pa.timestamp("us")) for name in ("moment", "dt")}
+    pq.write_table(pa.table(old), folder / "old", use_deprecated_int96_timestamps=True)
+    new = {"moment": pa.array([day], pa.timestamp("us", "UTC")), "dt": ["1582-10-04T00:00:00"]}
+    pq.write_table(pa.table(new), folder / "new")
+    query = "SELECT moment, dt, count(*) AS c FROM files GROUP BY moment, dt"
+    assert ask(cdap, query) == [{"moment": day.replace(tzinfo=datetime.UTC), "dt": day, "c": 2}]
 
 
 def test_text(cdap, create):

@@ -146,7 +146,10 @@ def _from_arrow_type(type: pa.DataType, name: str) -> Schema:
     if kinds.is_decimal(type):
         return Schema.decimal(type.precision, type.scale)
     if kinds.is_timestamp(type):
-        return Schema.DATETIME if type.tz is None else Schema.TIMESTAMP
+        instant = (
+            LogicalType.TIMESTAMP_MILLIS if type.unit == "ms" else LogicalType.TIMESTAMP_MICROS
+        )
+        return Schema.DATETIME if type.tz is None else Schema.of(instant)
     if kinds.is_list(type) or kinds.is_large_list(type):
         return Schema.array(_from_arrow_field(type.value_field))
     if kinds.is_map(type):
@@ -156,6 +159,7 @@ def _from_arrow_type(type: pa.DataType, name: str) -> Schema:
     plain = (
         (kinds.is_boolean, Schema.BOOLEAN),
         (kinds.is_date, Schema.DATE),
+        (kinds.is_time32, Schema.of(LogicalType.TIME_MILLIS)),
         (kinds.is_time, Schema.TIME),
         (kinds.is_string, Schema.STRING),
         (kinds.is_large_string, Schema.STRING),

@@ -76,6 +76,8 @@ _PROPERTIES: Final = {
     "spark.sql.artifact.isolation.alwaysApplyClassloader": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timeType.enabled": "true",
+    # Spark's own form, 96 bits without a zone, is read neither by parquet-avro nor as an instant.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.adaptive.enabled": "true",
     # Bytes of bytecode. HotSpot never compiles longer methods, and the code of Wrangler recipes would
     # exceed it.

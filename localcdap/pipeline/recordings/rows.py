@@ -11,7 +11,7 @@ from localcdap.api.arrow import RecordCodec, from_arrow_schema
 from localcdap.api.errors import BadRequestError, SchemaError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
-from localcdap.files.arrow_files import ArrowFiles, cast_batches
+from localcdap.files.arrow_files import ArrowFiles, read_table_batches
 from localcdap.files.avro import read_avro_records
 from localcdap.files.compression import READ_ERRORS, READ_HERE, strip_compression
 from localcdap.files.delimited import UnreadableRow, read_named_records
@@ -81,7 +81,8 @@ def _open_format(files: list[Path], suffix: str) -> RecordedRows:
         case ".parquet" | ".orc":
             return _open_arrow_files([str(file) for file in files], suffix.removeprefix("."))
         case ".avro":
-            return RecordedRows(_chain(files, _read_avro), read_avro_schema(str(files[0])))
+            schema = read_avro_schema(str(files[0]))
+            return RecordedRows(_chain(files, lambda file: _read_avro(file, schema)), schema)
     return RecordedRows(_chain(files, _read_json))
 
 
@@ -92,16 +93,14 @@ def open_table(table: pa.Table) -> RecordedRows:
     """
     schema = from_arrow_schema(table.schema)
     codec = RecordCodec(schema)
-    return RecordedRows(
-        lambda: _decode(cast_batches(iter(table.to_batches(_BATCH)), codec), codec), schema
-    )
+    return RecordedRows(lambda: _decode(read_table_batches(table, schema, _BATCH), codec), schema)
 
 
 def _open_arrow_files(files: list[str], format: str) -> RecordedRows:
     arrow_files = ArrowFiles(files, format)
-    schema = from_arrow_schema(arrow_files.schema)
+    schema = arrow_files.schema
     codec = RecordCodec(schema)
-    return RecordedRows(lambda: _decode(arrow_files.read_batches(codec, _BATCH), codec), schema)
+    return RecordedRows(lambda: _decode(arrow_files.read_batches(_BATCH), codec), schema)
 
 
 def _decode(batches: Iterator[pa.RecordBatch], codec: RecordCodec) -> Rows:
@@ -114,8 +113,8 @@ def _decode(batches: Iterator[pa.RecordBatch], codec: RecordCodec) -> Rows:
         ) from None
 
 
-def _read_avro(file: Path) -> Rows:
-    return map(encode_json_record, read_avro_records(str(file)))
+def _read_avro(file: Path, schema: Schema) -> Rows:
+    return map(encode_json_record, read_avro_records(str(file), schema))
 
 
 def get_suffix(file: Path) -> str:

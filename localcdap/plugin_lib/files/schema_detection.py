@@ -5,18 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
 from localcdap.api.errors import LocalcdapError
 from localcdap.files.delimited import DELIMITED
 from localcdap.files.encodings import open_text
-from localcdap.files.schemas import (
-    read_avro_schema,
-    read_orc_schema,
-    read_parquet_schema,
-)
+from localcdap.files.schemas import read_schema
 from localcdap.files.titles import make_safe_names
 from localcdap.files.types import detect_column_type, infer_value_type, merge_types, replace_unknown
 from localcdap.java.charsets import find_encoding
@@ -28,15 +24,11 @@ from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.json_values import make_json_reader
 
 _NAME: Final = re.compile(r"[A-Za-z_]+[A-Za-z0-9_]*")
-_FROM_FILE: Final[dict[str, Callable[[str], Schema]]] = {
-    "avro": read_avro_schema,
-    "parquet": read_parquet_schema,
-    "orc": read_orc_schema,
-}
 
 
 def detect_schema(stage: StageConfigurer, config: FileSourceConfig, path: str) -> Schema | None:
     """Detect the schema from the first file of a path; None, with a failure, when that is impossible."""
+    file = ""
     try:
         file = _find_first_file(stage, config, path)
         format = find_format(stage, config)
@@ -48,7 +40,7 @@ def detect_schema(stage: StageConfigurer, config: FileSourceConfig, path: str) -
             return _detect_json(config, file)
         if config.format_name == "xls":
             return detect_sheet_schema(config, file)
-        return _FROM_FILE[config.format_name](file)
+        return read_schema(file, config.format_name)
     except FilesNotFoundError as error:
         stage.failures.add(
             f"The schema cannot be taken from the file: {error}", "Set the 'schema' property."
@@ -58,7 +50,8 @@ def detect_schema(stage: StageConfigurer, config: FileSourceConfig, path: str) -
     except Exception as error:
         reason = error.message if isinstance(error, LocalcdapError) else str(error)
         stage.failures.add(
-            f"The schema cannot be taken from the file: {reason}", "Set the 'schema' property."
+            f"The schema cannot be taken from the file: {reason.rstrip('.')}. File: {file}",
+            "Set the 'schema' property.",
         ).with_config_property("schema")
     return None
 

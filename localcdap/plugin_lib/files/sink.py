@@ -23,12 +23,11 @@ from localcdap.plugin_lib.files.formats import require_format, write_format_file
 from localcdap.plugin_lib.files.inputs import is_remote
 from localcdap.plugin_lib.files.sink_checks import check_sink, get_written_schema
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
+from localcdap.plugin_lib.files.writers.columns import build_file_column
 from localcdap.plugin_lib.files.writers.delimited import write_delimited
 from localcdap.plugin_lib.files.writers.json_lines import write_json
 from localcdap.plugin_lib.files.writers.partitions import write_avro
 from localcdap.plugin_lib.sink_samples import are_certain
-from localcdap.plugin_lib.spark.checks import require_value
-from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,10 +99,8 @@ class FilesSink(BatchSink):
                 "Write to a path that all workers see, or in another format.",
             )
         directory = context.staging_directory(final, written_by_spark=not by_python)
-        columns = [
-            require_value(context, get_column(f.name), f.name, f.schema).alias(f.name)
-            for f in schema
-        ]
+        format = self.config.format_name
+        columns = [build_file_column(context, f.name, f.schema, format) for f in schema]
         selected, name = df.select(columns), self.config.format_plugin
         if by_spark is not None:
             writer = selected.write.mode("append").format(by_spark.name)

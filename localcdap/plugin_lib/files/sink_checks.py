@@ -10,7 +10,6 @@ from typing import Final, cast
 from localcdap.api import (
     Field,
     FormatContext,
-    LogicalType,
     OutputFormat,
     Schema,
     StageConfigurer,
@@ -131,9 +130,6 @@ def find_unwritable(format: str, field: Field) -> str | None:
 def _find_unsupported(format: str, schema: Schema) -> str | None:
     if schema.type is Type.NULL:
         return "is of type 'null'"
-    is_time = schema.logical_type in (LogicalType.TIME_MILLIS, LogicalType.TIME_MICROS)
-    if format == "orc" and is_time:
-        return f"is of type '{schema.display_name}'"
     keys = schema.keys.non_nullable if schema.keys is not None else Schema.STRING
     if format == "avro" and keys.type is not Type.STRING:
         return f"is a map with keys of type '{keys.display_name}'"

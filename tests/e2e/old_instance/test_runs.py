@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from localcdap.host.cdap import Cdap
-from tests.e2e.old_instance.conftest import Ask, check_tables, read_rows
+from tests.e2e.old_instance.conftest import TIMES, Ask, check_tables, read_rows
 from tests.e2e.program import wait_until
 
 
@@ -88,6 +89,49 @@ def test_pipelines_run(ask: Ask, pipeline: str, stage: str, counts: dict[str, in
     assert found["status"] == "COMPLETED"
     assert found["stages"][stage] == counts
     check_tables(ask)
+
+
+def change_stage(
+    home: Path, tmp_path: Path, pipeline: str, stage: str, plugin: str, **properties: str
+) -> str:
+    """Write a pipeline of the instance with another plugin, or other properties, in one stage."""
+    document = json.loads((home / "pipelines" / f"{pipeline}.json").read_text())
+    (changed,) = [each for each in document["config"]["stages"] if each["name"] == stage]
+    changed["plugin"]["name"] = plugin
+    changed["plugin"]["properties"] |= properties
+    path = tmp_path / f"{pipeline}.json"
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+@pytest.mark.spark
+def test_timestamps_of_96_bits_are_read_beside_new_ones(ask: Ask, home: Path, tmp_path: Path):
+    ask("run", change_stage(home, tmp_path, "write_stamps", "Parquet", "File", path="data/new"))
+    (new,) = (home / "data" / "new").glob("*.parquet")
+    column = pq.ParquetFile(new).schema.column(1)
+    assert (column.physical_type, column.max_definition_level) == ("INT64", 0)
+    copy = home / "data" / "stamps" / new.name
+    copy.write_bytes(new.read_bytes())
+
+    for pipeline in ("read_stamps", "read_times"):
+        assert ask("run", pipeline)["stages"]["Table"]["in"] == 8
+    copy.unlink()
+    check_tables(ask)
+
+    both = change_stage(
+        home,
+        tmp_path,
+        "read_times",
+        "Stamps",
+        "TPFSParquet",
+        name="stamps_by_time",
+        duration="9999d",
+    )
+    assert ask("run", both)["stages"]["Table"]["in"] == 8
+    check_tables(ask)
+    query = 'SELECT id, "at", count(*) FROM stamps_by_time GROUP BY ALL ORDER BY id'
+    rows = ask("sql", query)["rows"]
+    assert rows == [[1 + i, f"{time}Z", 2] for i, time in enumerate(TIMES)]
 
 
 @pytest.mark.spark

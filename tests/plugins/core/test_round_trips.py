@@ -147,12 +147,10 @@ FORMER = {FORMER_JSON: "true"}
 def test_typed_formats_keep_every_type(round_trip, format):
     nothing = dict.fromkeys(NESTED)
     records = [FULL | DEEP, EARLY | SHALLOW, EMPTY | nothing]
-    fields = SIMPLE | NESTED
-    if format != "orc":
-        fields = fields | {"clock": [TIME, "null"]}
-        records = [
-            r | {"clock": None if r["text"] is None else datetime.time(0, 0, 0, 1)} for r in records
-        ]
+    fields = SIMPLE | NESTED | {"clock": [TIME, "null"]}
+    records = [
+        r | {"clock": None if r["text"] is None else datetime.time(0, 0, 0, 1)} for r in records
+    ]
 
     # Of the form that CDAP reads, JSON has no infinite numbers.
     found, _ = round_trip(fields, records, format, sink=FORMER if format == "json" else None)

@@ -24,6 +24,7 @@ from localcdap.plugin_lib.files.formats import (
 )
 from localcdap.plugin_lib.files.inputs import get_base_folders, is_remote
 from localcdap.plugin_lib.files.readers.avro import read_avro_files
+from localcdap.plugin_lib.files.readers.columnar import read_columnar_files
 from localcdap.plugin_lib.files.readers.delimited import (
     convert_values,
     split_lines,
@@ -34,8 +35,6 @@ from localcdap.plugin_lib.files.readers.line_format import LineFormat
 from localcdap.plugin_lib.files.readers.lines import (
     FILE,
     PathField,
-    escape_paths,
-    get_file_uri,
     read_line_frame,
 )
 from localcdap.plugin_lib.files.readers.sheets import read_sheets
@@ -43,7 +42,6 @@ from localcdap.plugin_lib.files.readers.text import read_blobs, read_text_files
 from localcdap.plugin_lib.files.source_checks import get_record_delimiter
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.spark.columns import get_column
-from localcdap.plugin_lib.spark.conversion import conform_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -152,14 +150,3 @@ def _build_field(field: Field, path: PathField) -> Column:
     if field.name != path.name:
         return get_column(field.name)
     return path.format_uri_column(get_column(FILE)).alias(field.name)
-
-
-def read_columnar_files(
-    context: SourceContext, files: Sequence[str], schema: Schema, format: str
-) -> DataFrame:
-    """Read the fields of the schema from Parquet or ORC files, and the URI of the file as ``file``."""
-    reader = context.spark.read.format(format).option("recursiveFileLookup", "true")
-    # Without merging, Spark would take the fields of the first file only.
-    reader = reader.option("mergeSchema", str(len(files) > 1).lower())
-    read = reader.load(escape_paths(files))
-    return read.select(get_file_uri().alias(FILE), *conform_columns(context, read, schema))

@@ -9,20 +9,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from localcdap.api.directive.rows import Row
+from localcdap.files.avro import drop_logical_types, open_stored_records
 from localcdap.java.gson import write_json
 
 _MAX_RECORDS: Final = 1_000_000
 """Records of one value; more are an attack rather than data."""
-
-_HEADER: Final[Any] = {
-    "type": "record",
-    "name": "Header",
-    "fields": [
-        {"name": "magic", "type": {"type": "fixed", "name": "Magic", "size": 4}},
-        {"name": "meta", "type": {"type": "map", "values": "bytes"}},
-        {"name": "sync", "type": {"type": "fixed", "name": "Sync", "size": 16}},
-    ],
-}
 
 
 class AvroError(ValueError):
@@ -40,7 +31,7 @@ class AvroSchema:
         import fastavro
 
         try:
-            plain = _drop_logical_types(json.loads(text))
+            plain = drop_logical_types(json.loads(text))
             self._schema: Any = fastavro.parse_schema(plain)
         except (
             ValueError,
@@ -95,11 +86,11 @@ def read_avro_rows(content: bytes) -> Iterator[Row]:
     import fastavro
 
     try:
-        reader = fastavro.reader(_remove_logical_types(content))
-        schema = reader.writer_schema
+        document, records = open_stored_records(io.BytesIO(content))
+        schema = fastavro.parse_schema(drop_logical_types(document))
         names: dict[str, Any] = {}
         _collect_names(schema, names)
-        for count, record in enumerate(reader):
+        for count, record in enumerate(records):
             if count >= _MAX_RECORDS:
                 raise AvroError(f"there are more than {_MAX_RECORDS} records")
             row = Row()
@@ -109,23 +100,6 @@ def read_avro_rows(content: bytes) -> Iterator[Row]:
         raise
     except (Exception, zlib.error) as error:
         raise AvroError(f"it is not an Avro data file: {_describe(error)}") from None
-
-
-def _remove_logical_types(content: bytes) -> io.BytesIO:
-    """Return a data file whose header has no logical types."""
-    import fastavro
-
-    stream = io.BytesIO(content)
-    header: Any = fastavro.schemaless_reader(stream, _HEADER, None)
-    schema = header["meta"]["avro.schema"]
-    if b"logicalType" not in schema:
-        return io.BytesIO(content)
-    header["meta"]["avro.schema"] = json.dumps(_drop_logical_types(json.loads(schema))).encode()
-    made = io.BytesIO()
-    fastavro.schemaless_writer(made, _HEADER, header)
-    made.write(content[stream.tell() :])
-    made.seek(0)
-    return made
 
 
 def _describe(error: BaseException) -> str:
@@ -165,21 +139,6 @@ def _find_record_schema(type_: Any, value: Any, names: dict[str, Any]) -> Any:
         if value.keys() == {field["name"] for field in schema["fields"]}:
             return schema
     return None
-
-
-def _drop_logical_types(schema: Any) -> Any:
-    """Return a schema without logical types, which the original does not read."""
-    if isinstance(schema, list):
-        return [_drop_logical_types(each) for each in schema]
-    if isinstance(schema, dict):
-        return {
-            key: _drop_logical_types(value)
-            if key in ("type", "items", "values", "fields")
-            else value
-            for key, value in schema.items()
-            if key != "logicalType"
-        }
-    return schema
 
 
 def _collect_names(schema: Any, names: dict[str, Any]) -> None:

@@ -1,0 +1,194 @@
+"""Parquet and ORC files, each read with the declared schema.
+
+Spark reads the files whose columns have the types of the schema, or narrower ones, in one go; it reads the
+timestamps of 96 bits beside those of 64. Arrow reads the others in Spark's Python workers.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from localcdap.api import LogicalType, Schema, SourceContext, Type
+from localcdap.api.arrow import list_union_tags, to_arrow_type
+from localcdap.api.errors import BadRequestError
+from localcdap.files.arrow_files import ArrowFile, check_columns, read_file_batches
+from localcdap.plugin_lib.files.readers.lines import FILE, escape_paths, get_file_uri
+from localcdap.plugin_lib.spark.checks import build_failure, require_value
+from localcdap.plugin_lib.spark.columns import get_column, to_columns_ddl
+from localcdap.plugin_lib.spark.conversion import conform_columns, from_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+_ROWS: Final = 10_000
+"""The most rows of a batch that Arrow reads."""
+_REMEMBERED: Final = 8
+"""The last columns of files whose reader is remembered."""
+
+
+def read_columnar_files(
+    context: SourceContext, files: Sequence[str], schema: Schema, format: str
+) -> DataFrame:
+    """Read the fields of the schema from Parquet or ORC files, and the URI of the file as ``file``.
+
+    A field that a file lacks is null.
+
+    :raises StageError: when a file is not of the format, or a column of one cannot become the field of its
+        name; it names both.
+    """
+    reader = context.spark.read.format(format).option("recursiveFileLookup", "true")
+    uri = get_file_uri().alias(FILE)
+    if context.is_remote:
+        # This process cannot look into the files. Without merging, Spark takes the fields of the first one.
+        frame = reader.option("mergeSchema", str(len(files) > 1).lower()).load(escape_paths(files))
+        frame = _parse_local_times(context, frame, schema)
+        return frame.select(uri, *conform_columns(context, frame, schema))
+    native, others = _divide_files(context, files, schema, format)
+    frames = []
+    if native:
+        frame = reader.schema(to_columns_ddl(schema)).load(escape_paths(native))
+        columns = [
+            require_value(context, get_column(f.name), f.name, f.schema, get_file_uri()).alias(
+                f.name
+            )
+            for f in schema
+        ]
+        frames.append(frame.select(uri, *columns))
+    if others:
+        with_file = Schema.record(
+            "record", [(FILE, Schema.STRING), *((f.name, f.schema) for f in schema)]
+        )
+        read = functools.partial(_read_by_arrow, format=format, schema=str(schema))
+        frames.append(context.generate(with_file, others, read))
+    return functools.reduce(lambda first, second: first.union(second), frames)
+
+
+def _parse_local_times(context: SourceContext, frame: DataFrame, schema: Schema) -> DataFrame:
+    """Return a DataFrame with the texts of datetimes as datetimes."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    types, columns = dict(frame.dtypes), {}
+    for field in schema:
+        inner = field.schema.non_nullable
+        if inner.logical_type is LogicalType.DATETIME and types.get(field.name) == "string":
+            text = get_column(field.name)
+            message = F.concat(
+                F.lit(f"Field '{field.name}' must be of type datetime, but it is "),
+                text,
+                F.lit("."),
+            )
+            failure = F.when(text.isNotNull(), build_failure(context, message, inner))
+            columns[field.name] = F.coalesce(from_text(text, inner), failure)
+    return frame.withColumns(columns) if columns else frame
+
+
+def _read_by_arrow(file: str, format: str, schema: str) -> Iterator[pa.RecordBatch]:
+    """Yield the fields of the schema, after the URI of the file."""
+    import pyarrow as pa
+
+    uri = Path(file).as_uri()
+    for batch in read_file_batches(file, format, Schema.parse(schema), _ROWS):
+        uris = pa.array([uri] * batch.num_rows, pa.string())
+        yield pa.RecordBatch.from_arrays([uris, *batch.columns], names=[FILE, *batch.schema.names])
+
+
+def _divide_files(
+    context: SourceContext, files: Sequence[str], schema: Schema, format: str
+) -> tuple[list[str], list[str]]:
+    """Return the files that Spark reads as the schema says, and the others.
+
+    Opening a file takes a quarter of a millisecond, and looking at its columns as long again: most files of a
+    folder have the same ones.
+    """
+    decisions: deque[tuple[pa.Schema, bool]] = deque(maxlen=_REMEMBERED)
+    native: list[str] = []
+    others: list[str] = []
+    for path in files:
+        try:
+            with ArrowFile(path, format) as file:
+                is_native = next(
+                    (n for arrow, n in decisions if arrow.equals(file.arrow, True)), None
+                )
+                if is_native is None:
+                    check_columns(path, file.columns, schema)
+                    is_native = _is_native(file.columns, schema, format)
+                    decisions.append((file.arrow, is_native))
+        except BadRequestError as error:
+            raise context.fail(error.message, error.corrective_action) from None
+        except (OSError, ValueError) as error:
+            raise context.fail(
+                f"'{path}' cannot be read as {format}: {error}.", "Check 'path' and 'format'."
+            ) from None
+        (native if is_native else others).append(path)
+    return native, others
+
+
+def _is_native(columns: pa.Schema, schema: Schema, format: str) -> bool:
+    return all(
+        field.name not in columns.names
+        or _reads_natively(columns.field(field.name).type, field.schema, format)
+        for field in schema
+    )
+
+
+def _reads_natively(stored: pa.DataType, schema: Schema, format: str) -> bool:
+    """Return whether Spark, told the type of a field, gives each value of a column unchanged."""
+    import pyarrow as pa
+
+    kinds, inner = pa.types, schema.non_nullable
+    match inner.logical_type or inner.type:
+        case Type.INT:
+            return bool(kinds.is_signed_integer(stored) and stored.bit_width <= 32)
+        case Type.LONG:
+            return bool(kinds.is_signed_integer(stored))
+        case Type.DOUBLE:
+            return bool(kinds.is_float64(stored) or kinds.is_float32(stored))
+        case Type.ARRAY if inner.items is not None and kinds.is_list(stored):
+            return _is_exact(stored.value_type, inner.items, format)
+        case Type.MAP if (
+            inner.keys is not None and inner.values is not None and kinds.is_map(stored)
+        ):
+            return _is_exact(stored.key_type, inner.keys, format) and _is_exact(
+                stored.item_type, inner.values, format
+            )
+        case Type.RECORD | Type.UNION if kinds.is_struct(stored):
+            members = [m for m in inner.members if m.type is not Type.NULL]
+            parts = (
+                list(zip(list_union_tags(inner), members, strict=True))
+                if inner.members
+                else [(f.name, f.schema) for f in inner]
+            )
+            names = [field.name for field in stored]
+            return all(
+                name in names and _is_exact(stored.field(name).type, part, format)
+                for name, part in parts
+            )
+    return _is_exact(stored, inner, format)
+
+
+def _is_exact(stored: pa.DataType, schema: Schema, format: str) -> bool:
+    """Return whether a column has the very type for which Spark takes that of a field."""
+    import pyarrow as pa
+
+    kinds, inner, is_parquet = pa.types, schema.non_nullable, format == "parquet"
+    match inner.logical_type or inner.type:
+        case Type.ARRAY | Type.MAP | Type.RECORD | Type.UNION:
+            return _reads_natively(stored, inner, format)
+        case LogicalType.TIMESTAMP_MILLIS | LogicalType.TIMESTAMP_MICROS:
+            # Timestamps of ORC are in nanoseconds; those in microseconds are numbers with an attribute.
+            return bool(kinds.is_timestamp(stored)) and (stored.unit == "ns") is not is_parquet
+        case LogicalType.DATETIME:
+            units = ("us", "ms") if is_parquet else ("us",)
+            return bool(kinds.is_timestamp(stored)) and stored.unit in units
+        case LogicalType.TIME_MILLIS | LogicalType.TIME_MICROS:
+            return is_parquet and stored == pa.time64("us")
+        case LogicalType.DATE:
+            return bool(kinds.is_date(stored))
+        case Type.BYTES:
+            return bool(kinds.is_binary(stored) or kinds.is_fixed_size_binary(stored))
+    return bool(stored == to_arrow_type(inner))
