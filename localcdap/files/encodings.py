@@ -17,6 +17,10 @@ _LEAST_ZEROS: Final = 0.3
 """The share of zeros among every second byte of Latin text in UTF-16."""
 _WINDOWS_ONLY: Final = re.compile(rb"[\x80-\x9f]")
 """Bytes that are control characters in ISO-8859-1, which no text has, and signs in Windows-1252."""
+MARKING: Final = "localcdap-marking"
+"""The name of the handler that puts :data:`MARK` in place of malformed bytes."""
+MARK: Final = "\udcff"
+"""A character that no text has once it is decoded: half of one."""
 _JAVA_NAMES: Final = {
     "utf-8": "UTF-8",
     "utf-8-sig": "UTF-8",
@@ -86,6 +90,15 @@ def open_text(
     """
     stream = open_input(file)
     return io.TextIOWrapper(stream, get_reading_codec(encoding), errors, newline="")
+
+
+def _mark_malformed(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return MARK, error.end
+
+
+codecs.register_error(MARKING, _mark_malformed)
 
 
 class FallbackDecoder:

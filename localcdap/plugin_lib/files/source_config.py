@@ -77,6 +77,13 @@ class FileSourceConfig(PluginConfig, macros=True, rename="camel"):
         default=False,
         group="format of the files",
     )
+    doubled_quotes: bool = field(
+        "Whether two quotes within a quoted value stand for one, and blanks around the quotes are left out, "
+        "as in RFC 4180 (csv, tsv, delimited). Otherwise quotes within a value are left out.",
+        default=False,
+        group="format of the files",
+        addition="CDAP leaves out all quotes of a value.",
+    )
     file_regex: str | None = field(
         "Regular expression that the full path of a file must match for the file to be read, for "
         "instance .*/sales-[0-9]+\\.csv",
