@@ -169,7 +169,7 @@ class DelimitedRecords:
 
 
 def split_values(line: str, delimiter: str, *, quoted: bool, doubled: bool = False) -> list[str]:
-    r"""Return the values of a line as CDAP's file sources have them (hydrator-plugins ``SplitQuotesIterator``).
+    r"""Return the values of a line as CDAP has them (hydrator-plugins ``SplitQuotesIterator``).
 
     A delimiter between quotes is part of the value. Quotes are left out wherever they stand, and blanks stay.
 

@@ -83,8 +83,8 @@ def _detect_delimited(
 ) -> Schema | None:
     """Detect numbers and booleans; the rest are strings.
 
-    Names are those of hydrator-plugins ``DataTypeDetectorUtils.setColumnNames``: of the first line, made valid
-    and unique, or ``body_0``, ``body_1`` ….
+    Names are those of hydrator-plugins ``DataTypeDetectorUtils.setColumnNames``: of the first line, valid
+    and unique then, or ``body_0``, ``body_1`` ….
     """
     rows = [_split_line(line, config) for line in _read_records(config, file) if line]
     if len(rows) < (2 if config.skip_header else 1):

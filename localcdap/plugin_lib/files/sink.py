@@ -18,12 +18,13 @@ from localcdap.api import (
 )
 from localcdap.api.formats import OUTPUT_FORMAT
 from localcdap.api.rules import check_reference_name
+from localcdap.files.delimited import DELIMITED
 from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.plugin_lib.files.formats import require_format, write_format_files
 from localcdap.plugin_lib.files.inputs import is_remote
 from localcdap.plugin_lib.files.sink_checks import check_sink, get_written_schema
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
-from localcdap.plugin_lib.files.writers.delimited import write_delimited
+from localcdap.plugin_lib.files.writers.delimited import count_altered, write_delimited
 from localcdap.plugin_lib.files.writers.partitions import write_avro
 from localcdap.plugin_lib.sink_samples import are_certain
 from localcdap.plugin_lib.spark.checks import require_value
@@ -78,7 +79,11 @@ class FilesSink(BatchSink):
         ):
             return False
         self._find_final(context, self.get_path())
-        return are_certain(batch, given, schema)
+        if not are_certain(batch, given, schema):
+            return False
+        if config.format_name in DELIMITED and not config.enable_quoted_values:
+            count_altered(context, batch, schema, config.value_delimiter)
+        return True
 
     def write_files(self, df: DataFrame, context: SinkContext) -> str:
         """Write the records. Return the directory that holds the files until the run has succeeded."""
@@ -111,7 +116,7 @@ class FilesSink(BatchSink):
             given = self.config.get_given()
             write_format_files(selected, context, name, given, schema, directory)
         else:
-            self._write(selected, schema, directory)
+            self._write(selected, context, schema, directory)
         if not context.is_remote:
             _remove_markers(Path(directory))
         return directory
@@ -134,7 +139,7 @@ class FilesSink(BatchSink):
         at = context.logical_start_time
         return f"{final.rstrip('/')}/{format_simple_date(at, self.config.suffix)}"
 
-    def _write(self, df: DataFrame, schema: Schema, directory: str) -> None:
+    def _write(self, df: DataFrame, context: SinkContext, schema: Schema, directory: str) -> None:
         config = self.config
         # The staging directory already exists and is empty.
         writer = df.write.mode("append")
@@ -154,6 +159,7 @@ class FilesSink(BatchSink):
             case _:
                 write_delimited(
                     df,
+                    context,
                     schema,
                     directory,
                     config.value_delimiter,
