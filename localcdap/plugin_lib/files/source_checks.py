@@ -9,7 +9,7 @@ from typing import Final, cast
 from localcdap.api import FormatContext, InputFormat, Schema, StageConfigurer, Type
 from localcdap.api.formats import INPUT_FORMAT
 from localcdap.files.delimited import DELIMITED
-from localcdap.java.charsets import find_encoding
+from localcdap.java.charsets import OFFERED, find_encoding
 from localcdap.plugin_lib.files.formats import find_format_plugin
 from localcdap.plugin_lib.files.source_config import (
     BY_NUMBER,
@@ -28,7 +28,7 @@ def check_properties(stage: StageConfigurer, config: FileSourceConfig) -> None:
     if find_encoding(config.file_encoding) is None:
         stage.failures.add(
             f"Specified file encoding '{config.file_encoding}' is not valid.",
-            "Use one of the supported file encodings.",
+            f"Use one of the supported file encodings: {', '.join(OFFERED)}.",
         ).with_config_property("fileEncoding")
     for name, value in (
         ("maxSplitSize", config.max_split_size),

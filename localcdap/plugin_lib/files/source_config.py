@@ -113,7 +113,8 @@ class FileSourceConfig(PluginConfig, macros=True, rename="camel"):
         group="which files",
     )
     file_encoding: str = field(
-        "Character encoding of text files: UTF-8, UTF-16, UTF-32, ISO-8859-1, Windows-1252, IBM01140 …",
+        "Character encoding of text files, by its name in Java: UTF-8, UTF-16, UTF-32, ISO-8859-1, "
+        "Windows-1252, IBM01140 … Malformed bytes become U+FFFD; the run counts their lines and warns.",
         default="UTF-8",
         group="format of the files",
     )

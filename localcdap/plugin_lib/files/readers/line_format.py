@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from localcdap.api import StageError
 from localcdap.files.compression import open_input
-from localcdap.files.encodings import MARK, MARKING, get_reading_codec
+from localcdap.files.encodings import MARK, MARKING, wrap_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -207,9 +207,8 @@ def _read_decoded_parts(
 
 
 def _read_decoded_lines(stream: IO[bytes], format: LineFormat) -> Iterator[tuple[int, str]]:
-    encoding = get_reading_codec(format.encoding)
-    reader = io.TextIOWrapper(stream, encoding=encoding, errors=MARKING, newline="")
-    width = _get_character_width(encoding)
+    reader = wrap_text(stream, format.encoding, MARKING)
+    width = _get_character_width(format.encoding)
     offset = 0
     ended = _split_records(reader, format.separator) if format.separator else reader
     for line in ended:
@@ -232,4 +231,4 @@ def _split_records(reader: io.TextIOWrapper, separator: str) -> Iterator[str]:
 
 def _get_character_width(encoding: str) -> int:
     """Return the bytes of a character; 1 for encodings of variable width."""
-    return 4 if "32" in encoding else 2 if "16" in encoding else 1
+    return 4 if encoding.startswith("utf-32") else 2 if encoding.startswith("utf-16") else 1
