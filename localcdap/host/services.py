@@ -45,6 +45,7 @@ from localcdap.pipeline.editing.service import EditingService
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.drafts import DraftService
+from localcdap.pipeline.library.earlier_columns import keep_column_numbers
 from localcdap.pipeline.library.templates import TemplateService, read_templates
 from localcdap.pipeline.methods import MethodService
 from localcdap.pipeline.paths.service import PathService
@@ -105,6 +106,7 @@ class HostServices(DataServices):
             worker.start()
             store = Store(home.database, backups=home.backups)
             undo.callback(store.close)
+            keep_column_numbers(store)
             self._open_namespaces(store, home, undo)
             structured = self._open_structured_tables(store, settings, undo)
             self._delivery.add(DeletedNamespaceCleanup(structured.admin))

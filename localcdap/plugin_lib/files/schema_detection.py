@@ -96,7 +96,8 @@ def _detect_delimited(
     if config.skip_header:
         names, data = make_safe_names(rows[0]), rows[1:]
     else:
-        names, data = [f"body_{index}" for index in range(len(rows[0]))], rows
+        first = config.first_column_number
+        names, data = [f"body_{first + index}" for index in range(len(rows[0]))], rows
     given = _parse_overrides(config.override)
     for name in given.keys() - set(names):
         failures.add(f"Field {name} is not present in the input schema!").with_config_property(

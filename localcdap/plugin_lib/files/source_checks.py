@@ -30,13 +30,14 @@ def check_properties(stage: StageConfigurer, config: FileSourceConfig) -> None:
             f"Specified file encoding '{config.file_encoding}' is not valid.",
             f"Use one of the supported file encodings: {', '.join(OFFERED)}.",
         ).with_config_property("fileEncoding")
-    for name, value in (
-        ("maxSplitSize", config.max_split_size),
-        ("sampleSize", config.sample_size),
+    for name, value, least in (
+        ("maxSplitSize", config.max_split_size, 1),
+        ("sampleSize", config.sample_size, 1),
+        ("firstColumnNumber", config.first_column_number, 0),
     ):
-        if value < 1:
+        if value < least:
             stage.failures.add(
-                f"Property '{name}' must be at least 1, not {value}."
+                f"Property '{name}' must be at least {least}, not {value}."
             ).with_config_property(name)
     if config.enable_multiline_support and not (
         config.enable_quoted_values or config.contains_macro("enableQuotedValues")

@@ -131,6 +131,13 @@ class FileSourceConfig(PluginConfig, macros=True, rename="camel"):
         default=128 * 1024 * 1024,
         group="more",
     )
+    first_column_number: int = field(
+        "Number of the first column of a file without a header, where no schema names the columns: 0 for "
+        "body_0, body_1 … (csv, tsv, delimited).",
+        default=0,
+        group="more",
+        addition="Pipelines of earlier versions number the columns from 1.",
+    )
     sample_size: int = field("How many lines schema detection reads.", default=1000, group="more")
     sheet: str = field(
         "Whether the sheet of a workbook is chosen by its number, from 0, or its name (xls).",

@@ -106,7 +106,7 @@ def test_malformed_bytes_of_json(read, tmp_path):
 
 
 def test_nothing_is_counted_where_nothing_is_altered(read):
-    run = read(b'a,"b, c" , "d"\n', format="csv", schema=PAIR.replace('"b"', '"c"'))
+    run = read('a"b,\ufffd"\n'.encode(), format="csv", schema=PAIR)
     assert run.altered == []
     good = read(b'"x", "y"\n"",\n', format="csv", schema=PAIR, enableQuotedValues="true")
     assert good.altered == []
