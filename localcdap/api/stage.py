@@ -309,13 +309,6 @@ class FinishContext(StageContext, Protocol):
         """Return an error to raise, which names this stage."""
 
 
-class SampleContext(StageContext, Protocol):
-    """The context of a transform that runs on a sample, outside of Spark."""
-
-    find_plugin: FindPlugin
-    """As :attr:`StageConfigurer.find_plugin`."""
-
-
 class SparkContext(StageContext, Protocol):
     """The run-time context of a plugin of DataFrame grain, in the run process."""
 
@@ -447,35 +440,6 @@ class SourceContext(SparkContext, Protocol):
         self, name: str, type: str, properties: Mapping[str, str]
     ) -> DatasetFiles | None:
         """See :meth:`SinkContext.create_dataset`."""
-
-
-class SourceSampleContext(StageContext, Protocol):
-    """The context in which a source reads its first records without Spark, on this machine."""
-
-    is_remote: bool
-    """Always False, as in a :class:`SourceContext` on this machine."""
-    find_plugin: FindPlugin
-    """As :attr:`StageConfigurer.find_plugin`."""
-
-    def resolve_path(self, path: str) -> str:
-        """See :meth:`SparkContext.resolve_path`."""
-
-    def fail(self, message: str, corrective_action: str | None = None) -> Exception:
-        """Return an error to raise, which names this stage."""
-
-    def generate(
-        self, schema: Schema, tasks: Sequence[Any], read: Callable[[Any], Iterator[pa.RecordBatch]]
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the batches that ``read`` makes of each task, in order, as :meth:`SparkContext.generate` does
-        in Spark's workers.
-        """
-
-
-class SinkSampleContext(StageContext, Protocol):
-    """The context in which a sink looks at records of a preview without Spark."""
-
-    def resolve_path(self, path: str) -> str:
-        """See :meth:`SparkContext.resolve_path`."""
 
 
 class SinkContext(SparkContext, TopicContext, Protocol):
