@@ -106,7 +106,6 @@ class HostServices(DataServices):
             worker.start()
             store = Store(home.database, backups=home.backups)
             undo.callback(store.close)
-            keep_column_numbers(store)
             self._open_namespaces(store, home, undo)
             structured = self._open_structured_tables(store, settings, undo)
             self._delivery.add(DeletedNamespaceCleanup(structured.admin))
@@ -158,6 +157,7 @@ class HostServices(DataServices):
     def _open_studio(
         self, store: Store, worker: PluginWorkers, home: Home, settings: Settings
     ) -> None:
+        keep_column_numbers(store)
         self.recordings = RecordingService(store, self.namespaces, settings.recordings)
         self.templates = TemplateService(store, self.namespaces, self.artifacts)
         environments = EnvironmentFactory(
