@@ -12,9 +12,8 @@ import pytest
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.draft_model import hash_draft
 from localcdap.pipeline.library.earlier_columns import keep_column_numbers
-from localcdap.pipeline.rules.column_numbers import number_from_zero
+from localcdap.pipeline.rules.column_numbers import check_column_numbers, number_from_zero
 from localcdap.pipeline.rules.structure import PipelineStructure
-from localcdap.pipeline.rules.structure_rules import check_structure
 from localcdap.store.migration import SHIPPED
 from localcdap.store.store import Store
 
@@ -40,7 +39,7 @@ def build(recipe: str = "", **properties: str) -> dict[str, Any]:
 
 def find_failures(document: dict[str, Any]) -> list[str]:
     structure = PipelineStructure(read_document(document))
-    return [failure.message for failure in check_structure(structure)]
+    return [failure.message for failure in check_column_numbers(structure)]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator
 from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.document.model import PipelineType
-from localcdap.pipeline.rules.column_numbers import check_column_numbers
 from localcdap.pipeline.rules.condition_rules import CONDITION_RULES
 from localcdap.pipeline.rules.plugin_types import (
     BATCH,
@@ -266,6 +265,5 @@ RULES: tuple[Rule, ...] = (
     _require_splitter_ports,
     *CONDITION_RULES,
     check_schedule,
-    check_column_numbers,
 )
 """In the order in which failures are reported."""
