@@ -306,6 +306,8 @@ class StageByStageRunner:
         if error is None:
             return []
         number, error = _find_first(find_error, batch.num_rows, error)
+        # What these attempts have counted says nothing of the records.
+        self._run.altered.get(stage.name).take()
         return [
             msgspec.structs.replace(_create_problem(error, stage, self._run.hide), record=number)
         ]

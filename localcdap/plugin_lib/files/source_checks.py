@@ -45,6 +45,12 @@ def check_properties(stage: StageConfigurer, config: FileSourceConfig) -> None:
         stage.failures.add(
             "Values with line ends must be quoted.", "Set 'enableQuotedValues' to true."
         ).with_config_property("enableMultilineSupport")
+    if config.enable_quoted_values and '"' in config.value_delimiter:
+        # DelimitedInputFormatProvider.validate of hydrator-plugins
+        stage.failures.add(
+            f'The delimiter {config.value_delimiter} cannot contain " when quoted values are enabled.',
+            "Check the delimiter.",
+        ).with_config_property("delimiter")
     _check_sheet_number(stage, config)
     try:
         get_record_delimiter(config)
