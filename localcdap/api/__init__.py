@@ -94,6 +94,7 @@ from localcdap.api.plugin import (
     Transform,
     plugin,
 )
+from localcdap.api.sample_contexts import SinkSampleContext, SourceSampleContext
 from localcdap.api.schema import Field, LogicalType, Schema, Type
 from localcdap.api.schema_context import SchemaContext
 from localcdap.api.stage import (
@@ -104,9 +105,7 @@ from localcdap.api.stage import (
     PrepareContext,
     Record,
     SinkContext,
-    SinkSampleContext,
     SourceContext,
-    SourceSampleContext,
     SparkContext,
     StageConfigurer,
     StageContext,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from localcdap.api.dataset.declaration import DatasetDeclaration, DatasetFiles
@@ -226,6 +226,16 @@ class StageContext(Protocol):
         """The schema of the input; of the first one when there are several."""
         ...
 
+    def count_altered(self, change: str, first: str, number: int = 1) -> None:
+        """Count values that the stage does not pass on as they are, such as rounded ones.
+
+        The log and the record of the run have a warning for each kind of change, with the number of the
+        values and the first one. Tasks that Spark repeats count once.
+
+        :param change: what became of the values, without the values: ``"seconds were left out"``.
+        :param first: where the value is, or what it was.
+        """
+
     def lookup(self, table: str) -> Lookup:
         """Return the lookup of a table of this namespace.
 
@@ -301,13 +311,6 @@ class FinishContext(StageContext, Protocol):
         """Return an error to raise, which names this stage."""
 
 
-class SampleContext(StageContext, Protocol):
-    """The context of a transform that runs on a sample, outside of Spark."""
-
-    find_plugin: FindPlugin
-    """As :attr:`StageConfigurer.find_plugin`."""
-
-
 class SparkContext(StageContext, Protocol):
     """The run-time context of a plugin of DataFrame grain, in the run process."""
 
@@ -360,6 +363,25 @@ class SparkContext(StageContext, Protocol):
         :param message: the error message; null on the rows that are not errors.
         :param record: the error record, a struct of the columns of the error schema; only computed when
             :attr:`wants_errors`.
+        """
+
+    needed_fields: Collection[str] | None
+    """The output fields that later stages read; None for all of them."""
+
+    def observe_altered(
+        self,
+        df: DataFrame,
+        change: str,
+        is_altered: Column,
+        first: Column,
+        locate: Callable[[str], str] = str,
+    ) -> DataFrame:
+        """Return the DataFrame, whose altered rows Spark counts; see :meth:`StageContext.count_altered`.
+
+        :param is_altered: true for a row with an altered value.
+        :param first: a text of the row. Of the altered rows, the smallest text is kept.
+        :param locate: makes of that text what the warning says; called in this process when the rows have
+            been computed.
         """
 
     def in_batches(
@@ -420,35 +442,6 @@ class SourceContext(SparkContext, Protocol):
         self, name: str, type: str, properties: Mapping[str, str]
     ) -> DatasetFiles | None:
         """See :meth:`SinkContext.create_dataset`."""
-
-
-class SourceSampleContext(StageContext, Protocol):
-    """The context in which a source reads its first records without Spark, on this machine."""
-
-    is_remote: bool
-    """Always False, as in a :class:`SourceContext` on this machine."""
-    find_plugin: FindPlugin
-    """As :attr:`StageConfigurer.find_plugin`."""
-
-    def resolve_path(self, path: str) -> str:
-        """See :meth:`SparkContext.resolve_path`."""
-
-    def fail(self, message: str, corrective_action: str | None = None) -> Exception:
-        """Return an error to raise, which names this stage."""
-
-    def generate(
-        self, schema: Schema, tasks: Sequence[Any], read: Callable[[Any], Iterator[pa.RecordBatch]]
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the batches that ``read`` makes of each task, in order, as :meth:`SparkContext.generate` does
-        in Spark's workers.
-        """
-
-
-class SinkSampleContext(StageContext, Protocol):
-    """The context in which a sink looks at records of a preview without Spark."""
-
-    def resolve_path(self, path: str) -> str:
-        """See :meth:`SparkContext.resolve_path`."""
 
 
 class SinkContext(SparkContext, TopicContext, Protocol):

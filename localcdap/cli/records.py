@@ -11,6 +11,7 @@ from typing import Any, Final
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
 from localcdap.cli.output import StyledText, echo, print_table, secho
+from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.samples import RejectedRecord, StageProblem
 from localcdap.expectations.results import RuleResult, describe_result
 from localcdap.files.json_records import parse_document_or_lines
@@ -76,6 +77,12 @@ def print_alerts(alerts: Sequence[Mapping[str, str | None]], count: int, most: i
         echo(StyledText("!", "yellow"), f" alert: {format_payload(each)}")
     if count > min(most, len(alerts)):
         echo(f"… and {count - min(most, len(alerts)):,} more alerts")
+
+
+def print_altered(altered: Sequence[AlteredValues]) -> None:
+    """Print the values that stages have altered, a line for each kind of change."""
+    for each in altered:
+        echo(StyledText("!", "yellow"), f" {each.stage}: {each.describe()}")
 
 
 def print_results(

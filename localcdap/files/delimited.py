@@ -7,7 +7,7 @@ import contextlib
 import csv
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, Final
 
 import msgspec
@@ -19,6 +19,13 @@ from localcdap.text import plural
 
 DELIMITED: Final = {"csv": ",", "tsv": "\t", "delimited": ","}
 """Default delimiters by format; a property can change the delimiter of ``delimited``."""
+
+
+OPEN_QUOTE: Final = (
+    "Found a line with an unenclosed quote. Ensure that all values are properly quoted, or disable quoted "
+    "values."
+)
+_ENCLOSED: Final = re.compile(' *"(.*)" *', re.DOTALL)
 
 
 class UnreadableRow(msgspec.Struct, frozen=True):
@@ -159,6 +166,61 @@ class DelimitedRecords:
             place, value = found.end(), value + 1
         ends = list(itertools.accumulate(map(len, self._lines)))
         return bisect.bisect_right(ends[:-1], place), value
+
+
+def split_values(line: str, delimiter: str, *, quoted: bool, doubled: bool = False) -> list[str]:
+    r"""Return the values of a line as CDAP has them (hydrator-plugins ``SplitQuotesIterator``).
+
+    A delimiter between quotes is part of the value. Quotes are left out wherever they stand, and blanks stay.
+
+    >>> split_values('a,"b,c", "d""e" ', ",", quoted=True)
+    ['a', 'b,c', ' de ']
+
+    :param quoted: whether quotes enclose values; otherwise a quote is an ordinary character.
+    :param doubled: whether two quotes within a value in quotes stand for one, and blanks around it are left
+        out. CDAP does not have this.
+    :raises ValueError: when the last quote is not closed.
+    """
+    if not quoted:
+        return line.split(delimiter)
+    parts = line.split('"')
+    if len(parts) % 2 == 0:
+        raise ValueError(OPEN_QUOTE)
+    values = [""]
+    for number, part in enumerate(parts):
+        if number and doubled:
+            values[-1] += '"'
+        begin, *others = [part] if number % 2 else part.split(delimiter)
+        values[-1] += begin
+        values += others
+    return [_unquote(value) for value in values] if doubled else values
+
+
+def _unquote(value: str) -> str:
+    enclosed = _ENCLOSED.fullmatch(value)
+    return value.replace('"', "") if enclosed is None else enclosed[1].replace('""', '"')
+
+
+def join_quoted_lines(lines: Iterable[str], *, doubled: bool = False) -> Iterator[str]:
+    """Yield lines, each with those after it that a quote which it does not close takes along.
+
+    Every line end becomes a line feed.
+
+    :param doubled: as for :func:`split_values`. Without it an empty line may not follow an open quote, which
+        CDAP takes for the end of the text (hydrator-plugins ``SplitQuotesIterator.appendNextLineIfNeeded``).
+    :raises ValueError: when the last quote is not closed.
+    """
+    remaining = iter(lines)
+    for line in remaining:
+        record = [line]
+        is_open = line.count('"') % 2 == 1
+        while is_open:
+            following = next(remaining, None)
+            if following is None or not (following or doubled):
+                raise ValueError(OPEN_QUOTE)
+            record.append(following)
+            is_open = following.count('"') % 2 == 0
+        yield "\n".join(record)
 
 
 def get_format_of_delimiter(delimiter: str) -> str:

@@ -6,9 +6,10 @@ import codecs
 import io
 import re
 from pathlib import Path
-from typing import Final
+from typing import IO, Any, Final
 
 from localcdap.files.compression import open_input
+from localcdap.java.charsets import find_byte_order, find_java_name
 
 _BYTE_ORDER_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _LOOKED_AT: Final = 4096
@@ -17,6 +18,10 @@ _LEAST_ZEROS: Final = 0.3
 """The share of zeros among every second byte of Latin text in UTF-16."""
 _WINDOWS_ONLY: Final = re.compile(rb"[\x80-\x9f]")
 """Bytes that are control characters in ISO-8859-1, which no text has, and signs in Windows-1252."""
+MARKING: Final = "localcdap-marking"
+"""The name of the handler that puts :data:`MARK` in place of malformed bytes."""
+MARK: Final = "\udcff"
+"""A character that no text has once it is decoded: half of one."""
 _JAVA_NAMES: Final = {
     "utf-8": "UTF-8",
     "utf-8-sig": "UTF-8",
@@ -67,12 +72,26 @@ def get_java_name(codec: str) -> str:
     >>> get_java_name("utf-8-sig"), get_java_name("iso8859-1"), get_java_name("cp1140")
     ('UTF-8', 'ISO-8859-1', 'cp1140')
     """
-    return _JAVA_NAMES.get(codec.lower(), codec)
+    return _JAVA_NAMES.get(codec.lower()) or find_java_name(codec)
 
 
 def get_reading_codec(encoding: str) -> str:
     """Return the codec that reads an encoding: that of UTF-8 leaves out a byte order mark."""
     return "utf-8-sig" if encoding == "utf-8" else encoding
+
+
+def wrap_text(stream: IO[bytes], encoding: str, errors: str) -> io.TextIOWrapper:
+    """Return the text of an open file, with its line ends as they are and without a byte order mark.
+
+    UTF-16 and UTF-32 are big-endian unless the file begins with a byte order mark.
+
+    :param encoding: the name of a codec of Python.
+    :param errors: the name of the handler of malformed bytes.
+    """
+    if encoding.startswith(("utf-16", "utf-32")):
+        peekable: Any = stream  # every stream of open_input is
+        encoding = find_byte_order(peekable.peek(4), encoding)
+    return io.TextIOWrapper(stream, get_reading_codec(encoding), errors, newline="")
 
 
 def open_text(
@@ -84,8 +103,16 @@ def open_text(
     :param errors: the name of the handler of malformed bytes.
     :raises OSError: as :func:`.compression.open_input`.
     """
-    stream = open_input(file)
-    return io.TextIOWrapper(stream, get_reading_codec(encoding), errors, newline="")
+    return wrap_text(open_input(file), encoding, errors)
+
+
+def _mark_malformed(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return MARK, error.end
+
+
+codecs.register_error(MARKING, _mark_malformed)
 
 
 class FallbackDecoder:

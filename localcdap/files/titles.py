@@ -10,6 +10,8 @@ from typing import Final
 
 from localcdap.files.types import is_value
 
+_BLANKS: Final = "".join(map(chr, range(33)))
+"""What ``String.trim`` of Java leaves out."""
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_]+")
 
 
@@ -58,14 +60,15 @@ def _are_names(row: Sequence[str], count: int) -> bool:
 
 
 def make_safe_names(titles: Sequence[str]) -> list[str]:
-    """Make unique field names of titles (CDAP 6 ``XlsInputFormatUtils``).
+    """Make unique field names of titles (CDAP 6 ``XlsInputFormatUtils``, hydrator-plugins
+    ``DataTypeDetectorUtils.cleanSchemaFieldNames``).
 
     >>> make_safe_names([" First name", "", "2 x", "first Name"])
     ['First_name', 'BLANK', 'col_2_x', 'first_Name_2']
     """
     seen: dict[str, int] = {}
     names = []
-    for title in (each.strip() for each in titles):
+    for title in (title.strip(_BLANKS) for title in titles):
         prefix = "BLANK" if not title else "col_" if title[0] in string.digits else ""
         name = prefix + _UNSAFE.sub("_", title)
         while name.lower() in seen:

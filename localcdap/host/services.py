@@ -45,6 +45,7 @@ from localcdap.pipeline.editing.service import EditingService
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.drafts import DraftService
+from localcdap.pipeline.library.earlier_columns import keep_column_numbers
 from localcdap.pipeline.library.former_json import keep_former_json
 from localcdap.pipeline.library.templates import TemplateService, read_templates
 from localcdap.pipeline.methods import MethodService
@@ -157,6 +158,7 @@ class HostServices(DataServices):
     def _open_studio(
         self, store: Store, worker: PluginWorkers, home: Home, settings: Settings
     ) -> None:
+        keep_column_numbers(store)
         self.recordings = RecordingService(store, self.namespaces, settings.recordings)
         self.templates = TemplateService(store, self.namespaces, self.artifacts)
         environments = EnvironmentFactory(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.errors import SchemaError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.pipeline.service import StageRequest, StudioService
@@ -16,8 +14,6 @@ from localcdap.pipeline.service import StageRequest, StudioService
 SCHEMA: Final = "schema"
 """The property of the output schema, as CDAP's studio names it."""
 _REFERENCE: Final = "referenceName"
-_OFFERED: Final = re.compile(r"set 'schema' to (\{.*\})")
-"""The part of a corrective action that offers a schema."""
 
 
 class DetectedSchema(msgspec.Struct, frozen=True):
@@ -25,7 +21,7 @@ class DetectedSchema(msgspec.Struct, frozen=True):
 
     schema: Schema | None
     failure: ValidationFailure | None = None
-    """The first reason why there is no schema, or why it differs from the names in the data."""
+    """The first reason why there is no schema."""
 
 
 def detect_output_schema(
@@ -56,17 +52,5 @@ def detect_output_schema(
     )
     result = studio.validate_stage(request)
     if result.spec is None:
-        return _find_offered(result.errors)
+        return DetectedSchema(None, result.errors[0] if result.errors else None)
     return DetectedSchema(result.spec.output_schema)
-
-
-def _find_offered(failures: Sequence[ValidationFailure]) -> DetectedSchema:
-    """Return the schema that a failure offers: one with names that fields may have."""
-    for failure in failures:
-        offered = _OFFERED.search(failure.corrective_action or "")
-        if offered is not None:
-            try:
-                return DetectedSchema(Schema.parse_record(offered[1]), failure)
-            except SchemaError:
-                continue
-    return DetectedSchema(None, failures[0] if failures else None)

@@ -32,6 +32,7 @@ from localcdap.engine.messages.spool import (
     StagesTimed,
     StatusChanged,
     TableLoads,
+    ValuesAltered,
 )
 from localcdap.messaging.consumer import PoisonMessage
 from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets
@@ -154,7 +155,8 @@ class RunEffects:
         | Failed
         | Progress
         | Committed
-        | StagesTimed,
+        | StagesTimed
+        | ValuesAltered,
     ) -> None:
         run = self._records.get_in(transaction, self._id)
         match message:
@@ -165,6 +167,8 @@ class RunEffects:
                     run.stages[name] = _to_stage_counts(counts)
             case ExpectationsChecked():
                 run.expectations += message.results
+            case ValuesAltered():
+                run.altered += message.values
             case StagesTimed():
                 _add_times(run, message)
             case Progress():

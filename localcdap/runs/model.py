@@ -10,6 +10,7 @@ import msgspec
 
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.api.pipeline import StandIn
+from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.spool import Failed, RunStatus
 from localcdap.expectations.results import RuleResult
 from localcdap.pipeline.validation.repairs import Repair
@@ -185,6 +186,8 @@ class Run(msgspec.Struct, rename="camel"):
     """How it was started, as :attr:`localcdap.api.app.events.RunStatusChanged.start_method`."""
     expectations: list[RuleResult] = []
     """The results of the expectations that were checked, in the order of the pipeline."""
+    altered: list[AlteredValues] = []
+    """The values that stages have altered, such as rounded, by stage and kind of change."""
     stand_ins: list[StandIn] = []
     """The stages that ran without their plugins: on recordings, or as placeholders."""
     recordings: dict[str, str] = {}

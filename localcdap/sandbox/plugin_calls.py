@@ -293,6 +293,9 @@ class _ContextWithoutRun:
         self.logger = logging.getLogger(f"localcdap.stage.{self.stage_name}")
         self.metrics: Metrics = _Metrics()
 
+    def count_altered(self, change: str, first: str, number: int = 1) -> None:
+        """Do nothing: no run would warn."""
+
     def lookup(self, table: str) -> Lookup:
         raise StageError(
             f"Table '{table}' cannot be read: the plugin is used outside a run.",

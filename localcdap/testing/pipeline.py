@@ -18,6 +18,7 @@ from localcdap.api.stage import Record
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.commit import Staging
 from localcdap.engine.driver.execution import execute_plan, prepare_plans
+from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.flow import DATA_TYPES, ERROR_TRANSFORM, SINKS, Flow, Stage, Stream
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import RecordCounts
@@ -71,6 +72,8 @@ class PipelineTester:
         self.flow = Flow([], [])
         self.table_loads: list[TableLoad] = []
         """The rows to upsert into tables after a run, as directories of Parquet files."""
+        self.altered: list[AlteredValues] = []
+        """The values that stages altered in the last run."""
         self.results: list[RuleResult] = []
         """The results of the expectations, after a run."""
         self.arguments = dict(arguments or {})
@@ -204,6 +207,8 @@ class PipelineTester:
             totals = execute_plan(
                 made, self.flow, self._spark, tag=around.run_id, block=around.block
             )
+            counted = made.counter.altered if made.counter is not None else ()
+            self.altered = around.altered.take(self._names, counted)
             self._check_results(made)
         except StageError as error:
             around.staging.roll_back()

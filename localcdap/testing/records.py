@@ -26,6 +26,7 @@ from localcdap.api.plugin import (
 )
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Emitter, Record
+from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.flow import SPLITTER, Stage, Stream, create_plugin
 from localcdap.engine.plan.flow_analysis import list_read_fields
 from localcdap.engine.plan.run_metadata import MetadataAccess, RunMetadata
@@ -54,6 +55,8 @@ class StageOutput:
     alerts: list[dict[str, str]] = dataclasses.field(default_factory=list)
     metrics: dict[str, int] = dataclasses.field(default_factory=dict)
     """The counters of the plugin."""
+    altered: list[AlteredValues] = dataclasses.field(default_factory=list)
+    """The values that the plugin has altered, by kind of change."""
     arguments: dict[str, str] = dataclasses.field(default_factory=dict)
     """The arguments that an action has set."""
     metadata: list[MetadataOperation] = dataclasses.field(default_factory=list)
@@ -164,6 +167,7 @@ def run_records(
             plugin.destroy()
         plugin.on_run_finish(True, preparation)
     output.metrics = dict(metrics.counts)
+    output.altered = [AlteredValues(stage.name, *each) for each in context.altered.take()]
     _check(stage, output)
     return output
 

@@ -14,6 +14,7 @@ from localcdap.api.plugin import Plugin
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.artifacts.model import PluginRef
+from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.flow import ERROR_TRANSFORM, SINKS, Stage
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import RecordCounts
@@ -40,6 +41,8 @@ class StageRun(msgspec.Struct):
     """Zeros when counting is off."""
     table_loads: list[TableLoad]
     """The rows that a sink upserts into tables, as directories of Parquet files."""
+    altered: list[AlteredValues]
+    """The values that the stage altered; those of its code in Python only when counting is on."""
 
 
 def run_stage(
@@ -91,6 +94,7 @@ def run_stage(
         ports={port: pipeline.read(f"port {port}") for port in connected},
         counts=totals.get(_STAGE, RecordCounts()),
         table_loads=pipeline.table_loads,
+        altered=[each for each in pipeline.altered if each.stage == _STAGE],
     )
 
 

@@ -368,6 +368,52 @@ class Talks(Transform):
         self.context.metrics.count("ended")
 
 
+@plugin(type="transform", name="Halves", description="Halves numbers, and counts the odd ones.")
+class Halves(Transform):
+    def initialize(self, context: StageContext) -> None:
+        self.context = context
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        if record["n"] % 2:
+            self.context.count_altered("halves were left out", str(record["n"]))
+        emit(record | {"n": record["n"] // 2})
+
+
+@plugin(type="transform", name="HalvesFrame", description="Halves numbers by Spark.")
+class HalvesFrame(Transform):
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        first = F.format_string("%02d", "n")
+        counted = context.observe_altered(
+            df, "halves were left out", F.col("n") % 2 == 1, first, int_text
+        )
+        return counted.withColumn("n", F.floor(F.col("n") / 2).cast("long"))
+
+
+def int_text(text: str) -> str:
+    return str(int(text))
+
+
+@plugin(
+    type="batchaggregator",
+    name="AlteringGroups",
+    description="Counts altered values in both passes.",
+)
+class AlteringGroups(BatchAggregator):
+    def initialize(self, context: StageContext) -> None:
+        self.context = context
+
+    def group_by(self, record: Record) -> Iterable[Any]:
+        self.context.count_altered("a key was cut", record["word"])
+        return [record["word"]]
+
+    def aggregate(self, key: Any, records: Iterator[Record], emit: Emitter) -> None:
+        for record in records:
+            self.context.count_altered("a sum was rounded", "x", 2)
+            emit(record)
+
+
 @plugin(type="batchaggregator", name="CountedGroups", description="Counts in both of its passes.")
 class CountedGroups(BatchAggregator):
     def initialize(self, context: StageContext) -> None:

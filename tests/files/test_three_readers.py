@@ -53,6 +53,12 @@ OTHER_ON_SPARK = {
     "natty.jsonl": "has no fields",
     # A quote is not closed in one line: it fails the run, where the prep area shows what cannot be read.
     "purchases.csv": "Found a line with an unenclosed quote",
+    # CDAP's sources leave out all quotes of a value.
+    "quotes.csv": [
+        {"id": "1", "text": "a, b", "note": "say hi"},
+        {"id": "2", "text": None, "note": "plain"},
+        {"id": "3", "text": " spaced ", "note": None},
+    ],
     # CDAP's sources leave out one line, the header; a message says so where such a file is chosen.
     "title.csv": TITLE,
 }

@@ -19,6 +19,7 @@ from localcdap.cli.options import (
 from localcdap.cli.output import echo, print_json, secho
 from localcdap.cli.records import (
     print_alerts,
+    print_altered,
     print_problem,
     print_records,
     print_rejected,
@@ -123,6 +124,7 @@ def _print(answer: DebugAnswer) -> None:
         print_rejected(answer.error_records, _MOST_ON_SCREEN)
     print_alerts(answer.alerts, len(answer.alerts), _MOST_ON_SCREEN)
     print_results(answer.expectations, {})
+    print_altered(answer.altered)
     for line in answer.logs:
         echo(line, err=True)
     for problem in answer.errors:

@@ -18,6 +18,7 @@ from localcdap.cli.options import (
 from localcdap.cli.output import echo, print_failures, print_json, secho
 from localcdap.cli.records import (
     print_alerts,
+    print_altered,
     print_problem,
     print_records,
     print_rejected,
@@ -153,6 +154,7 @@ def _print_stage(name: str, sample: StageSample, *, every: bool) -> None:
     print_rejected(sample.errors, most)
     print_alerts(sample.alerts, sample.alert_count, most)
     print_results(sample.expectations, {})
+    print_altered(sample.altered)
     for problem in sample.problems:
         print_problem(problem)
     echo()

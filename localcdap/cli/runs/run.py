@@ -20,7 +20,7 @@ from localcdap.cli.options import (
     parse_pairs,
 )
 from localcdap.cli.output import echo, is_terminal, print_json, print_table, secho
-from localcdap.cli.records import print_results
+from localcdap.cli.records import print_altered, print_results
 from localcdap.cli.runs.backfill import (
     Backfill,
     Days,
@@ -167,6 +167,7 @@ def show_result(run: Run, changes: Mapping[tuple[str, str], str] = NO_CHANGES) -
             listed = ", ".join(f"{metric} {number:,}" for metric, number in counts.metrics.items())
             echo(f"{name}: {listed}")
     print_results(run.expectations, changes)
+    print_altered(run.altered)
     print_stand_ins(run.stand_ins)
     for repair in run.repairs:
         secho(str(repair), fg="yellow")

@@ -56,7 +56,8 @@ def execute_plan(
     if plan.expectations is not None:
         plan.expectations.compute_uniqueness()
     _write_sinks(plan.sinks, flow, spark, tag, block)
-    observes = any((plan.counter, plan.expectations))
+    altered = plan.sinks[0].context.altered_in_run
+    observes = any((plan.counter, plan.expectations, altered.is_observed))
     if observes and len(plan.sinks) > 1:
         _collect_observations(plan.persisted)
     return _get_totals(plan, flow)

@@ -32,6 +32,7 @@ from localcdap.engine.messages.spool import (
     RecordCounts,
     SinksProfiled,
     StagesTimed,
+    ValuesAltered,
 )
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger("localcdap.engine")
 
 PhaseMessage: TypeAlias = (
-    LineageTraced | StagesTimed | ExpectationsChecked | SinksProfiled | Alerted
+    LineageTraced | StagesTimed | ExpectationsChecked | SinksProfiled | Alerted | ValuesAltered
 )
 """What is known of a phase when it has ended."""
 
@@ -67,8 +68,8 @@ class Workflow:
     :param on_accesses: called with the datasets that a phase begins to read or has written, and that a
         control stage has read or changed.
     :param on_phase: called with what is known of a phase that has ended: the field lineage, the times of its
-        stages, the results of its expectations, the profiles of what its sinks have written, and the first
-        alerts of its stages.
+        stages, the results of its expectations, the profiles of what its sinks have written, the first
+        alerts of its stages, and the values that these have altered.
     """
 
     def __init__(
@@ -267,6 +268,7 @@ class Workflow:
         self._on_phase(trace_flow(flow, self._run))
         if plan.counter is not None:
             self._report_tasks(plan.counter)
+        self._report_altered(stages, plan.counter)
         for entry in self._route.list_entries(stages, self._live):
             counts.pop(entry, None)
         for name in self._route.list_exits(stages):
@@ -287,6 +289,15 @@ class Workflow:
                 self._on_phase(alerted)
         except OSError as error:
             _LOG.warning("Alerts cannot be read, and are not published: %s", error)
+
+    def _report_altered(self, stages: list[str], counter: RecordCounter | None = None) -> None:
+        """Report the values that stages have altered, and warn of each kind of change."""
+        altered = self._run.altered.take(stages, counter.altered if counter is not None else ())
+        for values in altered:
+            with stage_scope(values.stage):
+                _LOG.warning("%s", values.describe())
+        if altered:
+            self._on_phase(ValuesAltered(altered))
 
     def _report_results(self, results: list[RuleResult]) -> None:
         """Report the results of expectations.
@@ -314,6 +325,7 @@ class Workflow:
             _LOG.info("Action '%s' is started", name)
             with self._report_accesses(stage):
                 self._control_stages.run_action(stage, self._counts)
+            self._report_altered([name])
             self._open_connections(name)
             return
         for feeder in self._route.list_feeders(name):
@@ -321,6 +333,7 @@ class Workflow:
                 self._report_counts({name: self._counts[feeder]})
         with self._report_accesses(stage):
             taken = self._control_stages.decide(stage, self._counts)
+        self._report_altered([name])
         _LOG.info("Condition '%s' is %s", name, str(taken).lower())
         self._open_connections(name, taken)
 

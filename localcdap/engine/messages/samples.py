@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.schema import Schema
+from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.expectations.results import RuleResult
 
 
@@ -60,6 +61,8 @@ class StageSample(msgspec.Struct, rename="camel"):
     alerts: list[dict[str, str | None]] = []
     """What the alerts of the stage say; the first ones when there are too many."""
     alert_count: int = 0
+    altered: list[AlteredValues] = []
+    """The values that the stage has altered, by kind of change."""
     problems: list[StageProblem] = []
     expectations: list[RuleResult] = []
     """The results of the stage's expectations for all of its records."""

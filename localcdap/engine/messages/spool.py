@@ -16,6 +16,7 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.api.lineage import StageLineage
 from localcdap.api.metadata import MetadataOperation
 from localcdap.api.pipeline import StageConnection
+from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.dataset_names import DatasetName
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.profiles import SinkProfile
@@ -130,6 +131,12 @@ class Alerted(msgspec.Struct, tag="alerts", tag_field="kind"):
     """The first of them."""
 
 
+class ValuesAltered(msgspec.Struct, tag="altered", tag_field="kind"):
+    """Stages have altered values in a phase that has ended."""
+
+    values: list[AlteredValues]
+
+
 class LogLine(msgspec.Struct, tag="log", tag_field="kind"):
     """A line of the run's log."""
 
@@ -242,6 +249,7 @@ Message = (
     | LineageTraced
     | StagesTimed
     | Alerted
+    | ValuesAltered
 )
 """The messages of a run."""
 

@@ -8,7 +8,8 @@ import dataclasses
 import datetime
 import enum
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,7 @@ from localcdap.engine.host_client import HostTopics
 from localcdap.engine.local.lost_task_errors import recover_task_error
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.messages.host import TableLoad
+from localcdap.engine.plan.altered_values import RunAlteredValues
 from localcdap.engine.plan.error_attribution import mark_message, mark_record
 from localcdap.engine.plan.joins import explain_join, join_frames
 from localcdap.engine.plan.run_metadata import RunMetadata
@@ -112,6 +114,8 @@ class RunContext:
     """What stages read and emit while they prepare."""
     hide: Callable[[str], str] = str
     """Removes the secrets that the run has read from a text."""
+    altered: RunAlteredValues = dataclasses.field(default_factory=RunAlteredValues)
+    """The values that stages have altered."""
     prepared: dict[str, tuple[Stage, Any]] = dataclasses.field(default_factory=dict)
     """The plugins that have prepared the run, with their stages, by stage."""
     operations: dict[str, list[FieldOperation]] = dataclasses.field(default_factory=dict)
@@ -236,8 +240,11 @@ class DriverContext(TopicAccess, WorkerStageContext):
         *,
         wants_errors: bool = False,
         shared: Callable[[DataFrame, Column], DataFrame] = lambda df, _: df,
+        needed_fields: Collection[str] | None = None,
     ) -> None:
-        super().__init__(run.create_stage_data(stage), run.get_metrics(stage.name))
+        altered = run.altered.get(stage.name)
+        super().__init__(run.create_stage_data(stage), run.get_metrics(stage.name), altered)
+        self.needed_fields: Collection[str] | None = needed_fields
         self.spark: SparkSession = run.spark
         self.is_remote: bool = run.shipment is not None
         self.find_plugin: FindPlugin = UsedPlugins(
@@ -262,6 +269,11 @@ class DriverContext(TopicAccess, WorkerStageContext):
     def metrics_of_run(self) -> Mapping[str, CountingMetrics]:
         """The metrics that plugin code has counted in this process, by stage."""
         return self._run.metrics
+
+    @property
+    def altered_in_run(self) -> RunAlteredValues:
+        """The values that all stages have altered."""
+        return self._run.altered
 
     def resolve_path(self, path: str) -> str:
         """See :meth:`localcdap.api.stage.SparkContext.resolve_path`."""
@@ -300,6 +312,20 @@ class DriverContext(TopicAccess, WorkerStageContext):
             self.errors = df.where(message.isNotNull()).select(*named)
         records: DataFrame = df.where(message.isNull())
         return records
+
+    def observe_altered(
+        self,
+        df: DataFrame,
+        change: str,
+        is_altered: Column,
+        first: Column,
+        locate: Callable[[str], str] = str,
+    ) -> DataFrame:
+        """See :meth:`localcdap.api.stage.SparkContext.observe_altered`."""
+        # Names of observations become part of the SQL text of Spark's plans.
+        name = re.sub(r"\W", "_", f"localcdap_{self.run_id}_altered_{next(self._run.numbers)}")
+        altered = self._run.altered.get(self.stage_name)
+        return altered.observe(df, name, change, is_altered, first, locate)
 
     def in_batches(self, df: DataFrame, run: BatchFunction, schema: Schema) -> DataFrame:
         """Have a function of the plugin transform a DataFrame in Spark's Python workers, batch by batch."""

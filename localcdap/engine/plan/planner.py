@@ -201,7 +201,12 @@ class _Planner:
                 df = counter.observe_errors(df, stage.name, is_error)
             return self._streams.persist(df) if wanted else df
 
-        return DriverContext(stage, self._run, wants_errors=wanted, shared=share)
+        needed = None
+        if stage.output_schema is not None:
+            needed = self._streams.get_schema(Stream(stage.name)).field_names
+        return DriverContext(
+            stage, self._run, wants_errors=wanted, shared=share, needed_fields=needed
+        )
 
     def _publish_ports(self, stage: Stage, ports: Mapping[str, DataFrame]) -> None:
         connected = dict.fromkeys(c.port for c in self._flow.connections if c.source == stage.name)

@@ -45,6 +45,8 @@ class RecordCounter:
         """The alerts that stages have emitted on a cluster; known with the totals."""
         self.alert_files: Final[Counter[str]] = Counter()
         """By file, how many of its alerts count, see :mod:`localcdap.engine.tasks.alert_files`."""
+        self.altered: Final[list[tuple[str, str, int, str]]] = []
+        """The altered values that Python workers have reported, see :class:`TaskReport`."""
         self._same_as: Final[dict[Stream, Stream]] = {}
         self._counted_in_pass: Final[set[Stream]] = set()
 
@@ -115,6 +117,7 @@ class RecordCounter:
             for report in reports:
                 self.stage_times.update(dict(report.times))
                 self.alerts.extend(report.alerts)
+                self.altered.extend(report.altered)
                 if report.alert_file:
                     self.alert_files[report.alert_file] += report.alert_lines
                 for stage, name, number in report.metrics:

@@ -77,7 +77,8 @@ class _PythonStage:
             for stream, schema in _list_stream_schemas(self._stage).items()
         }
         alerts = [alert.payload for alert in runner.alerts]
-        return PreviewStageOutput(batches, self._problems, alerts=alerts)
+        altered = runner.altered.take()
+        return PreviewStageOutput(batches, self._problems, alerts=alerts, altered=altered)
 
     def _process(self, runner: Runner, batch: pa.RecordBatch) -> None:
         if isinstance(runner, AggregateRunner):

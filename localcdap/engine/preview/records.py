@@ -11,6 +11,7 @@ from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.plugin import Plugin
 from localcdap.api.record_json import decode_json_records, decode_text_record, encode_json_record
 from localcdap.api.schema import Schema
+from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.flow import SPLITTER, Flow, Stage, Stream
 from localcdap.engine.messages.orders import GivenStream
 from localcdap.engine.messages.samples import PortSample, RejectedRecord, StageProblem, StageSample
@@ -36,6 +37,8 @@ class PreviewStageOutput:
     """The results of the stage's expectations."""
     alerts: list[dict[str, str | None]] = dataclasses.field(default_factory=list)
     """What the alerts of the stage say."""
+    altered: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)
+    """The values that code in Python has altered, see :meth:`.AlteredCounts.take`."""
 
 
 def get_stream_schema(stage: Stage, stream: Stream) -> Schema:
@@ -163,6 +166,7 @@ def create_sample(stage: Stage, output: PreviewStageOutput, shown: int) -> Stage
     :param shown: the maximum number of records of each stream.
     """
     sample = StageSample(problems=output.problems, expectations=output.results)
+    sample.altered = [AlteredValues(stage.name, *each) for each in output.altered]
     sample.alerts, sample.alert_count = output.alerts[:shown], len(output.alerts)
     for stream, batch in output.batches.items():
         schema = get_stream_schema(stage, stream)

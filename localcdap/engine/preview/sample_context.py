@@ -16,7 +16,7 @@ from localcdap.artifacts.model import PluginRef
 from localcdap.engine.messages.flow import Stage, Stream
 from localcdap.engine.preview.records import make_nullable
 from localcdap.engine.tasks.chunks import conform
-from localcdap.engine.tasks.context import StageContextData, WorkerStageContext
+from localcdap.engine.tasks.context import AlteredCounts, StageContextData, WorkerStageContext
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,9 +26,13 @@ class StageSampleContext(WorkerStageContext):
     """A :class:`localcdap.api.stage.SourceSampleContext` and a sink's sample context."""
 
     def __init__(
-        self, data: StageContextData, locations: Locations, uses: Sequence[PluginRef] = ()
+        self,
+        data: StageContextData,
+        locations: Locations,
+        uses: Sequence[PluginRef] = (),
+        altered: AlteredCounts | None = None,
     ) -> None:
-        super().__init__(data)
+        super().__init__(data, altered=altered)
         self.is_remote: bool = False
         self.find_plugin: FindPlugin = UsedPlugins(uses)
         self._locations = locations

@@ -281,7 +281,8 @@ class StageByStageRunner:
 
     def _create_sample_context(self, stage: Stage) -> StageSampleContext:
         data = self._run.create_stage_data(stage)
-        return StageSampleContext(data, self._run.locations, stage.plugin.uses)
+        altered = self._run.altered.get(stage.name)
+        return StageSampleContext(data, self._run.locations, stage.plugin.uses, altered)
 
     def _check_sink(self, stage: Stage, plugin: BatchSink) -> list[StageProblem]:
         """Return why a sink would fail in a run, with the number of the first record for which it would."""
@@ -305,6 +306,8 @@ class StageByStageRunner:
         if error is None:
             return []
         number, error = _find_first(find_error, batch.num_rows, error)
+        # What these attempts have counted says nothing of the records.
+        self._run.altered.get(stage.name).take()
         return [
             msgspec.structs.replace(_create_problem(error, stage, self._run.hide), record=number)
         ]
@@ -400,6 +403,8 @@ class StageByStageRunner:
             counts.out, counts.error = sample.count, sample.error_count
             counts.alert = sample.alert_count
             counts.ports = {port: each.count for port, each in sample.ports.items()}
+        altered = [(stage.name, *each) for each in output.altered]
+        sample.altered = self._run.altered.take([stage.name], altered)
         self._on_sample(stage.name, sample)
 
     def _sample_inputs(self, stage: Stage) -> StageSample:

@@ -21,6 +21,8 @@ from localcdap.engine.tasks.lookups import FileLookup, LookupFile
 
 STAGE_LOGGER: Final = "localcdap.stage."
 """Prefix of the name of a stage's logger."""
+_MOST_SHOWN: Final = 200
+"""Characters of an altered value that are kept."""
 
 
 class EntityMetadata(msgspec.Struct):
@@ -73,12 +75,41 @@ class CountingMetrics:
         return dict(taken)
 
 
+class AlteredCounts:
+    """The values that plugin code of a stage has altered, added up in this process."""
+
+    def __init__(self) -> None:
+        self._counts: Final[dict[str, tuple[int, str]]] = {}
+        self._lock: Final = threading.Lock()
+
+    def add(self, change: str, first: str, number: int = 1) -> None:
+        """Add values; see :meth:`localcdap.api.stage.StageContext.count_altered`."""
+        change, number = str(change), operator.index(number)
+        with self._lock:
+            counted, place = self._counts.get(change, (0, str(first)[:_MOST_SHOWN]))
+            self._counts[change] = counted + number, place
+
+    def take(self) -> list[tuple[str, int, str]]:
+        """Return what was added since the last call: change, number and the first value of each."""
+        if not self._counts:
+            return []
+        with self._lock:
+            taken = [(change, *counted) for change, counted in self._counts.items()]
+            self._counts.clear()
+        return taken
+
+
 class WorkerStageContext:
     """The :class:`localcdap.api.stage.StageContext` of a plugin in a worker, made of
     :class:`StageContextData`.
     """
 
-    def __init__(self, data: StageContextData, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self,
+        data: StageContextData,
+        metrics: Metrics | None = None,
+        altered: AlteredCounts | None = None,
+    ) -> None:
         self.stage_name: str = data.stage_name
         self.namespace: str = data.namespace
         self.pipeline: str = data.pipeline
@@ -92,6 +123,7 @@ class WorkerStageContext:
         self.port_schemas: Mapping[str, Schema] = data.port_schemas
         self.logger: logging.Logger = logging.getLogger(STAGE_LOGGER + data.stage_name)
         self.metrics: Metrics = metrics or CountingMetrics()
+        self.altered: AlteredCounts = altered or AlteredCounts()
         self.lookups: dict[str, Lookup] = {file.name: FileLookup(file) for file in data.lookups}
         self._metadata = {each.entity: each.metadata for each in data.metadata}
         self._takes_records = False
@@ -121,6 +153,10 @@ class WorkerStageContext:
                 stage=self.stage_name,
             )
         return found
+
+    def count_altered(self, change: str, first: str, number: int = 1) -> None:
+        """See :meth:`localcdap.api.stage.StageContext.count_altered`."""
+        self.altered.add(change, first, number)
 
     def start_records(self) -> None:
         """Refuse the reading of metadata from now on: ``initialize`` has ended."""

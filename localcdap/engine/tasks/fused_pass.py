@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.plugin import Grain
 from localcdap.artifacts.loading import load_plugin
+from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.flow import AGGREGATOR, ERROR_TRANSFORM, SPLITTER
 from localcdap.engine.tasks.aggregation import AggregateRunner
 from localcdap.engine.tasks.alert_files import AlertWriter
@@ -109,6 +110,8 @@ class FusedTask:
             runner.close()
         # What the plugins counted when they were closed.
         yield from self._report(0)
+        if not self._plan.counts:
+            self._log_altered()
         self._runners.clear()
 
     def close(self) -> None:
@@ -182,6 +185,13 @@ class FusedTask:
             if index is not None:
                 yield from (self._layout.wrap_records(index, b) for b in batches if b.num_rows)
 
+    def _log_altered(self) -> None:
+        """Log the altered values of a task that reports nothing."""
+        for runner in self._runners:
+            for values in runner.altered.take():
+                text = AlteredValues(runner.name, *values).describe()
+                self._writer.log("WARNING", text, runner.name)
+
     def _report(self, fed: int) -> Batches:
         """Yield a report of what was counted since the last one, unless it was nothing."""
         if not self._plan.counts:
@@ -197,9 +207,12 @@ class FusedTask:
         self._writer.count(total + self._taken)
         self._taken.clear()
         counts = [total[key] for key in self._plan.counts]
-        if any(counts) or metrics:
+        altered = [
+            (runner.name, *each) for runner in self._runners for each in runner.altered.take()
+        ]
+        if any(counts) or metrics or altered:
             times = [(stage, spent // 1000) for stage, spent in self._spent.items()]
             self._spent.clear()
-            report = TaskReport(counts, metrics, times)
+            report = TaskReport(counts, metrics, times, altered=altered)
             self._alerts.move(self._runners, report)
             yield self._layout.wrap_report(encode_report(report))

@@ -59,7 +59,9 @@ def create_grouping_pass(
                 yield layout.wrap_records(0, batch)
             runner.close()
             counted = [(stage.name, name, n) for name, n in runner.metrics.take().items()]
-            if reports and counted:
-                yield layout.wrap_report(encode_report(TaskReport([], counted)))
+            altered = [(stage.name, *each) for each in runner.altered.take()]
+            if reports and (counted or altered):
+                report = TaskReport([], counted, altered=altered)
+                yield layout.wrap_report(encode_report(report))
 
     return run

@@ -192,6 +192,8 @@ class TaskReport(msgspec.Struct, array_like=True):
     """The number of alerts in the file that this report adds."""
     alerts: list[StageAlert] = []
     """The alerts themselves, where the run cannot read the files of workers."""
+    altered: list[tuple[str, str, int, str]] = []
+    """Altered values: stage, change, difference and the first value."""
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

@@ -21,7 +21,7 @@ from localcdap.engine.tasks.chunks import (
     SideOutputs,
     conform,
 )
-from localcdap.engine.tasks.context import CountingMetrics, WorkerStageContext
+from localcdap.engine.tasks.context import AlteredCounts, CountingMetrics, WorkerStageContext
 from localcdap.engine.tasks.failures import RAISED, to_failure
 from localcdap.engine.tasks.pass_plan import CountKey, PassStage, StageAlert, error_record_schema
 
@@ -49,6 +49,7 @@ class Runner(ABC):
         self.alerts: Final[list[StageAlert]] = []
         """The alerts that the plugin has emitted; who passes them on removes them."""
         self.metrics: Final = CountingMetrics()
+        self.altered: Final = AlteredCounts()
         data = stage.data
         with plugin_scope(self.name):
             plugin: Any = create_plugin(load_plugin(stage.plugin), self.name, stage.properties)
@@ -56,7 +57,7 @@ class Runner(ABC):
             self._error_codec = RecordCodec(
                 error_record_schema(rejected or Schema.record("empty", []))
             )
-            context = WorkerStageContext(data, self.metrics)
+            context = WorkerStageContext(data, self.metrics, self.altered)
             plugin.initialize(context)
             context.start_records()
         self.plugin: Final = plugin

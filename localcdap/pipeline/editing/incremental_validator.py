@@ -9,6 +9,7 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.document.model import PipelineDocument, PipelineType, StageUse
 from localcdap.pipeline.editing.stage_states import StageState, create_stage_state
 from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.rules.column_numbers import check_column_numbers
 from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.rules.structure_rules import check_structure
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
@@ -34,6 +35,7 @@ class IncrementalValidator:
         self._propagation = SchemaPropagation(configure)
         self._structure_key: Any = None
         self._structure: PipelineStructure | None = None
+        self._broken_rules: list[ValidationFailure] = []
         self._structural: dict[str | None, list[ValidationFailure]] = {}
         self._post_actions: dict[int, ConfiguredStage] = {}
         self._shown: dict[str, tuple[list[ConfiguredStage], tuple[Any, ...], StageState]] = {}
@@ -60,11 +62,12 @@ class IncrementalValidator:
         shape = _get_structure_key(document)
         if self._structure is None or shape != self._structure_key:
             self._structure_key, self._structure = shape, PipelineStructure(document)
-            self._structural = {}
-            for failure in check_structure(self._structure):
-                self._structural.setdefault(failure.stage, []).append(failure)
+            self._broken_rules = check_structure(self._structure)
         else:
             self._structure = self._structure.with_document(document)
+        self._structural = {}
+        for failure in (*self._broken_rules, *check_column_numbers(self._structure)):
+            self._structural.setdefault(failure.stage, []).append(failure)
         if document.type is PipelineType.STREAMING:
             self._propagation = SchemaPropagation(self._configure)
             self._post_actions = {}

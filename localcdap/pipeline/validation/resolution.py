@@ -13,6 +13,7 @@ from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.pipeline.rules.alert_rules import find_silent_inputs
+from localcdap.pipeline.rules.column_numbers import check_column_numbers
 from localcdap.pipeline.rules.sql_engine_rules import check_sql_engine
 from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.pipeline.rules.structure_rules import check_structure
@@ -96,7 +97,7 @@ def resolve_pipeline(
     :param warn: also find warnings.
     """
     structure = PipelineStructure(document)
-    errors = check_structure(structure)
+    errors = [*check_structure(structure), *check_column_numbers(structure)]
     if document.type is PipelineType.STREAMING:
         return ResolvedPipeline(document, errors, None)
     configure = StageConfiguration(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from localcdap.api import FailureCollector, Schema, StageConfigurer, StageError, Type
 from localcdap.api.errors import LocalcdapError
-from localcdap.files.delimited import DELIMITED
+from localcdap.files.delimited import DELIMITED, join_quoted_lines, split_values
 from localcdap.files.encodings import open_text
 from localcdap.files.schemas import read_schema
 from localcdap.files.titles import make_safe_names
@@ -22,8 +21,6 @@ from localcdap.plugin_lib.files.readers.sheets import detect_sheet_schema
 from localcdap.plugin_lib.files.source_checks import find_format
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.json_values import make_json_reader
-
-_NAME: Final = re.compile(r"[A-Za-z_]+[A-Za-z0-9_]*")
 
 
 def detect_schema(stage: StageConfigurer, config: FileSourceConfig, path: str) -> Schema | None:
@@ -76,25 +73,39 @@ def _read_lines(config: FileSourceConfig, file: str) -> Iterator[str]:
 def _detect_delimited(
     failures: FailureCollector, config: FileSourceConfig, file: str
 ) -> Schema | None:
-    """Detect numbers and booleans as CDAP 6 ``DelimitedConfig.getDefaultSchema``; the rest are strings."""
-    rows = [_split_line(line, config) for line in _read_lines(config, file) if line]
+    """Detect numbers and booleans; the rest are strings.
+
+    Names are those of hydrator-plugins ``DataTypeDetectorUtils.setColumnNames``: of the first line, valid
+    and unique then, or ``body_0``, ``body_1`` ….
+    """
+    rows = [_split_line(line, config) for line in _read_records(config, file) if line]
     if len(rows) < (2 if config.skip_header else 1):
         failures.add(
             "Failed to perform automated data type detection! Check if the data file has any rows. "
             'If one single row is present, make sure to set the property "Skip Header" to False.'
         ).with_config_property("path")
         return None
-    names = rows[0] if config.skip_header else [f"body_{i + 1}" for i in range(len(rows[0]))]
-    data = rows[1:] if config.skip_header else rows
-    if any(_NAME.fullmatch(name) is None for name in names):
-        _offer_names(failures, names, data)
-        return None
+    if config.skip_header:
+        names, data = make_safe_names(rows[0]), rows[1:]
+    else:
+        first = config.first_column_number
+        names, data = [f"body_{first + index}" for index in range(len(rows[0]))], rows
     given = _parse_overrides(config.override)
     for name in given.keys() - set(names):
         failures.add(f"Field {name} is not present in the input schema!").with_config_property(
             "override", element=name
         )
     return _build_schema(names, data, given)
+
+
+def _read_records(config: FileSourceConfig, file: str) -> Iterator[str]:
+    lines = _read_lines(config, file)
+    if not config.enable_multiline_support:
+        yield from lines
+        return
+    # The sample may end within quotes.
+    with contextlib.suppress(ValueError):
+        yield from join_quoted_lines(lines, doubled=config.doubled_quotes)
 
 
 def _build_schema(
@@ -107,32 +118,9 @@ def _build_schema(
     return Schema.record("text", fields)
 
 
-def _offer_names(
-    failures: FailureCollector, names: Sequence[str], data: Sequence[Sequence[str]]
-) -> None:
-    """Add a failure for each invalid field name in the first line, and offer a valid schema.
-
-    Values are assigned to the fields of the schema by position, so that it may have other names.
-    """
-    cleansed = make_safe_names(names)
-    offered = _build_schema(cleansed, data, {})
-    for name, valid in zip(names, cleansed, strict=True):
-        if _NAME.fullmatch(name) is None:
-            failures.add(
-                f'Invalid column name detected: "{name}"! Column names can only start with capital '
-                'letters, small letters, and "_". Subsequently they may contain only capital letters, '
-                'small letters, numbers  and "_".',
-                f"Call it \"{valid}\": set 'schema' to {offered}",
-            ).with_config_property("path")
-
-
 def _split_line(line: str, config: FileSourceConfig) -> list[str]:
-    import csv
-
-    delimiter = config.value_delimiter
-    if config.enable_quoted_values and len(delimiter) == 1:
-        return next(csv.reader([line], delimiter=delimiter), [])
-    return line.split(delimiter)
+    quoted, doubled = config.enable_quoted_values, config.doubled_quotes
+    return split_values(line, config.value_delimiter, quoted=quoted, doubled=doubled)
 
 
 def _parse_overrides(text: str | None) -> dict[str, Schema]:

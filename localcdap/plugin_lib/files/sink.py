@@ -18,13 +18,14 @@ from localcdap.api import (
 )
 from localcdap.api.formats import OUTPUT_FORMAT
 from localcdap.api.rules import check_reference_name
+from localcdap.files.delimited import DELIMITED
 from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.plugin_lib.files.formats import require_format, write_format_files
 from localcdap.plugin_lib.files.inputs import is_remote
 from localcdap.plugin_lib.files.sink_checks import check_sink, get_written_schema
 from localcdap.plugin_lib.files.sink_config import FileSinkConfig
 from localcdap.plugin_lib.files.writers.columns import build_file_column
-from localcdap.plugin_lib.files.writers.delimited import write_delimited
+from localcdap.plugin_lib.files.writers.delimited import count_altered, write_delimited
 from localcdap.plugin_lib.files.writers.json_lines import write_json
 from localcdap.plugin_lib.files.writers.partitions import write_avro
 from localcdap.plugin_lib.sink_samples import are_certain
@@ -78,7 +79,11 @@ class FilesSink(BatchSink):
         ):
             return False
         self._find_final(context, self.get_path())
-        return are_certain(batch, given, schema)
+        if not are_certain(batch, given, schema):
+            return False
+        if config.format_name in DELIMITED and not config.enable_quoted_values:
+            count_altered(context, batch, schema, config.value_delimiter)
+        return True
 
     def write_files(self, df: DataFrame, context: SinkContext) -> str:
         """Write the records. Return the directory that holds the files until the run has succeeded."""
@@ -147,6 +152,7 @@ class FilesSink(BatchSink):
             case _:
                 write_delimited(
                     df,
+                    context,
                     schema,
                     directory,
                     config.value_delimiter,

@@ -10,6 +10,7 @@ from typing import Final, cast
 from localcdap.api import (
     Field,
     FormatContext,
+    LogicalType,
     OutputFormat,
     Schema,
     StageConfigurer,
@@ -22,6 +23,17 @@ from localcdap.java.dates.simple_date_format import format_simple_date
 from localcdap.plugin_lib.files.formats import find_format_plugin
 from localcdap.plugin_lib.files.sink_config import CODECS, FORMATS, TYPED, FileSinkConfig
 
+_TEXTS: Final[dict[LogicalType | Type, str]] = {
+    Type.FLOAT: ".",
+    Type.DOUBLE: ".",
+    LogicalType.DATE: "-",
+    LogicalType.TIME_MILLIS: ":",
+    LogicalType.TIME_MICROS: ":",
+    LogicalType.TIMESTAMP_MILLIS: "-T:Z",
+    LogicalType.TIMESTAMP_MICROS: "-T:Z",
+    LogicalType.DATETIME: "-T:",
+}
+"""By type, the characters that each text has."""
 _AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -39,6 +51,8 @@ def check_sink(stage: StageConfigurer, config: FileSinkConfig) -> None:
         format.validate(FormatContext(stage.failures, schema))
     for each in schema:
         _check_field(stage, config.format_name, each)
+    if not (config.enable_quoted_values or config.contains_macro("enableQuotedValues")):
+        _check_delimiter(stage, config, schema)
 
 
 def check_format(stage: StageConfigurer, config: FileSinkConfig) -> bool:
@@ -109,6 +123,21 @@ def _check_field(stage: StageConfigurer, format: str, field: Field) -> None:
             f"Field '{field.name}' {problem}, which the '{format}' format cannot hold.",
             "Change or drop the field before this sink, or use another format.",
         ).with_input_field(field.name)
+
+
+def _check_delimiter(stage: StageConfigurer, config: FileSinkConfig, schema: Schema) -> None:
+    """Warn of fields whose texts all contain the delimiter."""
+    delimiter = config.value_delimiter
+    if not delimiter or config.contains_macro("delimiter"):
+        return
+    for field in schema:
+        inner = field.schema.non_nullable
+        if delimiter in _TEXTS.get(inner.logical_type or inner.type, ""):
+            stage.warnings.add(
+                f"Each value of field '{field.name}' contains the delimiter '{delimiter}', and is written "
+                "without quotes.",
+                "Use another delimiter.",
+            ).with_config_property("delimiter")
 
 
 def find_unwritable(format: str, field: Field) -> str | None:

@@ -61,7 +61,8 @@ class FileSinkConfig(PluginConfig, macros=True, rename="camel"):
     )
     enable_quoted_values: bool = field(
         "Whether values that contain the delimiter, a quote or a line end are quoted (csv, tsv, "
-        "delimited).",
+        "delimited). Otherwise they are written as they are, and the run warns of their number. A source "
+        "reads quoted values with 'enableQuotedValues' and 'doubledQuotes'.",
         default=False,
         group="format of the files",
         addition="CDAP writes values without quotes.",

@@ -65,7 +65,7 @@ class FilesSource(BatchSource):
             return
         deciding = (
             *("path", "format", "schema", "delimiter", "skipHeader", "pathField", "override"),
-            *("sheet", "sheetValue"),
+            *("sheet", "sheetValue", "firstColumnNumber"),
         )
         unknown = any(self.config.contains_macro(name) for name in deciding)
         if unknown or len(stage.failures):

@@ -9,7 +9,7 @@ from typing import Final, cast
 from localcdap.api import FormatContext, InputFormat, Schema, StageConfigurer, Type
 from localcdap.api.formats import INPUT_FORMAT
 from localcdap.files.delimited import DELIMITED
-from localcdap.java.charsets import find_encoding
+from localcdap.java.charsets import OFFERED, find_encoding
 from localcdap.plugin_lib.files.formats import find_format_plugin
 from localcdap.plugin_lib.files.source_config import (
     BY_NUMBER,
@@ -28,15 +28,16 @@ def check_properties(stage: StageConfigurer, config: FileSourceConfig) -> None:
     if find_encoding(config.file_encoding) is None:
         stage.failures.add(
             f"Specified file encoding '{config.file_encoding}' is not valid.",
-            "Use one of the supported file encodings.",
+            f"Use one of the supported file encodings: {', '.join(OFFERED)}.",
         ).with_config_property("fileEncoding")
-    for name, value in (
-        ("maxSplitSize", config.max_split_size),
-        ("sampleSize", config.sample_size),
+    for name, value, least in (
+        ("maxSplitSize", config.max_split_size, 1),
+        ("sampleSize", config.sample_size, 1),
+        ("firstColumnNumber", config.first_column_number, 0),
     ):
-        if value < 1:
+        if value < least:
             stage.failures.add(
-                f"Property '{name}' must be at least 1, not {value}."
+                f"Property '{name}' must be at least {least}, not {value}."
             ).with_config_property(name)
     if config.enable_multiline_support and not (
         config.enable_quoted_values or config.contains_macro("enableQuotedValues")
@@ -44,6 +45,12 @@ def check_properties(stage: StageConfigurer, config: FileSourceConfig) -> None:
         stage.failures.add(
             "Values with line ends must be quoted.", "Set 'enableQuotedValues' to true."
         ).with_config_property("enableMultilineSupport")
+    if config.enable_quoted_values and '"' in config.value_delimiter:
+        # DelimitedInputFormatProvider.validate of hydrator-plugins
+        stage.failures.add(
+            f'The delimiter {config.value_delimiter} cannot contain " when quoted values are enabled.',
+            "Check the delimiter.",
+        ).with_config_property("delimiter")
     _check_sheet_number(stage, config)
     try:
         get_record_delimiter(config)

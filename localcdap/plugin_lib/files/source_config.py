@@ -77,6 +77,13 @@ class FileSourceConfig(PluginConfig, macros=True, rename="camel"):
         default=False,
         group="format of the files",
     )
+    doubled_quotes: bool = field(
+        "Whether two quotes within a quoted value stand for one, and blanks around the quotes are left out, "
+        "as in RFC 4180 (csv, tsv, delimited). Otherwise quotes within a value are left out.",
+        default=False,
+        group="format of the files",
+        addition="CDAP leaves out all quotes of a value.",
+    )
     file_regex: str | None = field(
         "Regular expression that the full path of a file must match for the file to be read, for "
         "instance .*/sales-[0-9]+\\.csv",
@@ -106,7 +113,8 @@ class FileSourceConfig(PluginConfig, macros=True, rename="camel"):
         group="which files",
     )
     file_encoding: str = field(
-        "Character encoding of text files: UTF-8, UTF-16, UTF-32, ISO-8859-1, Windows-1252, IBM01140 …",
+        "Character encoding of text files, by its name in Java: UTF-8, UTF-16, UTF-32, ISO-8859-1, "
+        "Windows-1252, IBM01140 … Malformed bytes become U+FFFD; the run counts their lines and warns.",
         default="UTF-8",
         group="format of the files",
     )
@@ -122,6 +130,13 @@ class FileSourceConfig(PluginConfig, macros=True, rename="camel"):
         "Used if files are read in Python (text with offsets).",
         default=128 * 1024 * 1024,
         group="more",
+    )
+    first_column_number: int = field(
+        "Number of the first column of a file without a header, where no schema names the columns: 0 for "
+        "body_0, body_1 … (csv, tsv, delimited).",
+        default=0,
+        group="more",
+        addition="Pipelines of earlier versions number the columns from 1.",
     )
     sample_size: int = field("How many lines schema detection reads.", default=1000, group="more")
     sheet: str = field(

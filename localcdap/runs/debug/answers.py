@@ -31,6 +31,7 @@ def build_answer(sample: StageSample, lines: list[str]) -> DebugAnswer:
         sample.expectations,
         sample.alerts,
         lines,
+        sample.altered,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.schema import Schema
+from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.samples import RejectedRecord, StageProblem
 from localcdap.expectations.results import RuleResult
 
@@ -67,3 +68,5 @@ class DebugAnswer(msgspec.Struct, rename="camel"):
     """What the alerts of the stage say."""
     logs: list[str] = []
     """The log lines of the plugin; from the plugin worker, also its printed lines."""
+    altered: list[AlteredValues] = []
+    """The values that the stage has altered, by kind of change."""

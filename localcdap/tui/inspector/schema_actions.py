@@ -61,9 +61,6 @@ def describe_detection(stage: str, found: DetectedSchema, *, is_new: bool) -> Sc
     count = plural(len(found.schema.fields or ()), "field")
     if not is_new:
         return SchemaNotice(f"{stage} has this schema already: {count}.")
-    if failure is not None:
-        message = f"{stage} got a schema with {count}, some under other names. {failure.message}"
-        return SchemaNotice(message, "ctrl+z undoes it.", is_warning=True)
     return SchemaNotice(f"{stage} got a schema with {count}.", "ctrl+z undoes it.")
 
 

@@ -14,9 +14,16 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, OptionList
 
-from localcdap.api.failures import ARTIFACT_NOT_FOUND, UNKNOWN_PROPERTY, ValidationFailure
+from localcdap.api.failures import (
+    ADDED_PROPERTY,
+    ARTIFACT_NOT_FOUND,
+    INVALID_PIPELINE,
+    UNKNOWN_PROPERTY,
+    ValidationFailure,
+)
 from localcdap.pipeline.document.values import artifact_to_json
 from localcdap.pipeline.editing.edits import CompoundEdit, Edit, SetPlugin, SetProperty
+from localcdap.pipeline.rules.column_numbers import FIRST, number_from_zero
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.fuzzy_match import match_query
@@ -219,7 +226,8 @@ _MEANT: Final = re.compile(r"Did you mean '(.+)'\?")
 def find_fix(editor: Editor, failure: ValidationFailure) -> Edit | None:
     """Return the edit that removes a failure; None when there is no automatic fix.
 
-    A missing artifact is exchanged for the suggested one, a misspelt property is renamed.
+    A missing artifact is exchanged for the suggested one, a misspelt property is renamed, and columns are
+    numbered as in CDAP, or as by earlier versions where a pipeline reads them so.
     """
     stage = failure.stage
     use = editor.get_stage(stage) if stage is not None else None
@@ -234,6 +242,11 @@ def find_fix(editor: Editor, failure: ValidationFailure) -> Edit | None:
         if meant is not None and value is not None:
             gone = SetProperty(stage, failure.field)
             return CompoundEdit([gone, SetProperty(stage, meant[1], value)])
+    if failure.field == FIRST and failure.type == ADDED_PROPERTY:
+        changes = number_from_zero(editor.document, stage)
+        return CompoundEdit([SetProperty(*place, value) for place, value in changes.items()])
+    if failure.field == FIRST and failure.type == INVALID_PIPELINE:
+        return SetProperty(stage, FIRST, "1")
     return None
 
 

@@ -80,7 +80,11 @@ def _make_source(experiment: Experiment, schema: Schema, *, is_text: bool) -> di
     else:
         properties["schema"] = json.dumps(schema.to_json())
     if format in ("csv", "tsv"):
-        properties |= {"skipHeader": "true", "enableQuotedValues": "true"}
+        properties |= {
+            "skipHeader": "true",
+            "enableQuotedValues": "true",
+            "doubledQuotes": "true",
+        }
     return _make_stage("read", "batchsource", "File", properties)
 
 

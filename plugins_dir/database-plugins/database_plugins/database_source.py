@@ -286,12 +286,17 @@ class DatabaseSourceBase(BatchSource):
             field = schema.field(self._to_field_name(column.name))
             if field is None or not is_rounded(column, field.schema, self.column_types):
                 continue
-            value = get_column(column.name)
+            value, scale = get_column(column.name), field.schema.non_nullable.scale or 0
             if is_rounded_from_text(column):
-                value = round_texts(context, value, field.name, field.schema)
+                rounded = round_texts(context, value, field.name, field.schema)
+                is_altered = value.rlike(rf"\.[0-9]{{{scale}}}[0-9]*[1-9]")
             else:
-                value = F.bround(value, field.schema.non_nullable.scale)
-            rows = rows.withColumn(column.name, value)
+                rounded = F.bround(value, scale)
+                is_altered = rounded != value
+            if context.needed_fields is None or field.name in context.needed_fields:
+                change = f"a decimal of field '{field.name}' was rounded half to even"
+                rows = context.observe_altered(rows, change, is_altered, value.cast("string"))
+            rows = rows.withColumn(column.name, rounded)
         return rows
 
     def _to_field_name(self, column: str) -> str:

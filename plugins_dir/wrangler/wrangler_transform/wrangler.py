@@ -16,7 +16,7 @@ from localcdap.api import (
     plugin_method,
 )
 from localcdap.api.methods import MethodContext
-from localcdap.api.stage import SampleContext
+from localcdap.api.sample_contexts import SampleContext
 from localcdap.plugin_lib.wrangler.files.jobs import FileProgress
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo
 from localcdap.plugin_lib.wrangler.workspaces.examples import CandidateList

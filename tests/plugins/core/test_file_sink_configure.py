@@ -85,6 +85,30 @@ def test_types_that_a_format_cannot_hold(format: str, type, reason: str):
     assert failure.causes[0].attributes == {"inputField": "v", "inputStage": "in"}
 
 
+@pytest.mark.parametrize(
+    ("type", "delimiter", "warned"),
+    [
+        ("double", ".", True),
+        ({"type": "int", "logicalType": "date"}, "-", True),
+        ({"type": "long", "logicalType": "time-micros"}, ":", True),
+        ({"type": "long", "logicalType": "timestamp-micros"}, "T", True),
+        ({"type": "string", "logicalType": "datetime"}, "-", True),
+        ({"type": "string", "logicalType": "datetime"}, ",", False),
+        ("string", "-", False),
+        ("int", ".", False),
+    ],
+)
+def test_delimiters_that_each_value_contains(type, delimiter: str, warned: bool):
+    properties = {"format": "delimited", "delimiter": delimiter}
+
+    found = [each.message for each in sink(given=record(v=type), **properties).warnings]
+    quoted = sink(given=record(v=type), enableQuotedValues="true", **properties)
+
+    message = f"Each value of field 'v' contains the delimiter '{delimiter}'"
+    assert any(text.startswith(message) for text in found) is warned
+    assert not any(each.message.startswith(message) for each in quoted.warnings)
+
+
 def test_unknown_input_and_macros_pass():
     names = ["path", "suffix", "format", "schema", "delimiter", "writeHeader", "compressionCodec"]
     properties = dict.fromkeys(names, "${m}")

@@ -69,6 +69,22 @@ def test_wrong_properties_are_all_reported_at_once():
     ]
 
 
+def test_an_unknown_encoding_is_refused_with_the_list():
+    (failure,) = source(fileEncoding="klingon").failures
+
+    assert failure.field == "fileEncoding"
+    for name in ("UTF-8", "ISO-8859-15", "Windows-1258", "IBM01149", "IBM918"):
+        assert name in failure.corrective_action
+    assert source(fileEncoding="ISO-8859-1 (Latin-1 Western European)").failures == []
+
+
+def test_a_delimiter_contains_no_quote_where_quotes_enclose_values():
+    given = {"format": "delimited", "delimiter": '"', "schema": schema_text(a="string")}
+    assert source(**given).failures == []
+    (failure,) = source(**given, enableQuotedValues="true").failures
+    assert failure.field == "delimiter"
+
+
 def test_required_properties():
     result = configure("batchsource", "File", {})
 

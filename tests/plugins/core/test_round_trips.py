@@ -129,7 +129,7 @@ def test_delimited_text_keeps_every_simple_type(round_trip, format):
         records,
         format,
         sink=options | {"writeHeader": "true", "delimiter": "|"},
-        source=options | {"skipHeader": "true", "delimiter": "|"},
+        source=options | {"doubledQuotes": "true", "skipHeader": "true", "delimiter": "|"},
     )
 
     assert found == sorted(records, key=str)

@@ -43,16 +43,16 @@ def test_names_overrides_and_samples(tmp_path: Path):
     file = tmp_path / "a.tsv"
     file.write_text("1\t2\n3\tx\n")
 
-    result = detect(file, format="tsv", override="body_1:long,body_2:timestamp")
+    result = detect(file, format="tsv", override="body_0:long,body_1:timestamp")
     sampled = detect(file, format="tsv", sampleSize="1")
     quoted = tmp_path / "q.csv"
     quoted.write_text('"a,b",1\n')
 
-    assert result.output_schema.field("body_1").schema == Schema.LONG
-    assert result.output_schema.field("body_2").schema == Schema.TIMESTAMP
-    assert sampled.output_schema.field("body_2").schema == Schema.INT
+    assert result.output_schema.field("body_0").schema == Schema.LONG
+    assert result.output_schema.field("body_1").schema == Schema.TIMESTAMP
+    assert sampled.output_schema.field("body_1").schema == Schema.INT
     assert detect(quoted, format="csv", enableQuotedValues="true").output_schema.same_shape(
-        record(body_1="string", body_2="int")
+        record(body_0="string", body_1="int")
     )
 
 
@@ -136,31 +136,61 @@ def test_what_cannot_be_detected_is_said(tmp_path: Path):
         return message
 
     assert "Check if the data file has any rows" in only("empty.csv", format="csv")
-    assert 'Invalid column name detected: "a b"!' in only(
-        "odd.csv", format="csv", skipHeader="true"
-    )
     assert "does not exist" in only("missing.csv", format="csv")
     assert "cannot be taken from the file" in only("no.parquet", format="parquet")
     assert "Field x is not present" in only("odd.csv", format="csv", override="x:int")
 
 
-def test_invalid_names_of_a_header_are_offered_cleansed(tmp_path: Path):
-    (tmp_path / "a.csv").write_text("Order id,2nd,ok,ok!\n7,x,1.5,y\n")
+@pytest.mark.parametrize(
+    ("line", "properties", "names"),
+    [
+        # The cases of CDAP's DataTypeDetectorUtilsTest.
+        ("column_A;column_B;column_C", {"delimiter": ";"}, "column_A column_B column_C"),
+        ("column_A|column_B|column_C", {"delimiter": "|"}, "column_A column_B column_C"),
+        (
+            '"column_A";"column_B";"column_C"',
+            {"delimiter": ";", "enableQuotedValues": "true"},
+            "column_A column_B column_C",
+        ),
+        (
+            '"column_A"|"column_B"|"column_C"',
+            {"delimiter": "|", "enableQuotedValues": "true"},
+            "column_A column_B column_C",
+        ),
+        ("John|Doe|27", {"delimiter": "|", "skipHeader": "false"}, "body_0 body_1 body_2"),
+        ("John;Doe;27", {"delimiter": ";", "skipHeader": "false"}, "body_0 body_1 body_2"),
+        (
+            (
+                '"column-1", "1column", "1234", " column#a", "", ",", " ", "_", "column_1", "column_1", '
+                '"column_1_2", " s p a c e s ", "1!)@#*$%&!@"'
+            ),
+            {"enableQuotedValues": "true"},
+            (
+                "column_1 col_1column col_1234 column_a BLANK _ BLANK_2 __2 column_1_2 column_1_3 "
+                "column_1_2_2 s_p_a_c_e_s col_1_"
+            ),
+        ),
+        # A case of its own: the last name is blank.
+        ("id,name,name,", {}, "id name name_2 BLANK"),
+        ("Größe,\u00a0x,A,a", {}, "Gr_e _x A a_2"),
+    ],
+)
+def test_names_of_columns(tmp_path: Path, line: str, properties: dict[str, str], names: str):
+    (tmp_path / "a.txt").write_text(f"{line}\n{line}\n")
+    given = {"format": "delimited", "skipHeader": "true"} | properties
 
-    result = detect(tmp_path / "a.csv", format="csv", skipHeader="true")
+    assert detect(tmp_path / "a.txt", **given).output_schema.field_names == names.split()
 
-    action = result.failures[0].corrective_action
-    assert [f.corrective_action.partition(":")[0] for f in result.failures] == [
-        'Call it "Order_id"',
-        'Call it "col_2nd"',
-        'Call it "ok_"',
-    ]
-    offered = action.partition("set 'schema' to ")[2]
-    again = detect(tmp_path / "a.csv", format="csv", skipHeader="true", schema=offered)
-    assert not again.failures
-    assert again.output_schema.same_shape(
-        record(Order_id="int", col_2nd="string", ok="double", ok_="string")
-    )
+
+def test_quoted_text_is_split_as_it_is_read(tmp_path: Path):
+    (tmp_path / "a.csv").write_text('a,b\n1,"x\ny"\n2,"z\n')
+    given = {"format": "csv", "skipHeader": "true", "enableQuotedValues": "true"}
+
+    lines = detect(tmp_path / "a.csv", **given, enableMultilineSupport="true", sampleSize="4")
+
+    assert lines.output_schema.same_shape(record(a="int", b="string"))
+    (message,) = messages(detect(tmp_path / "a.csv", **given))
+    assert "unenclosed quote" in message
 
 
 @pytest.mark.parametrize("plugin", ["File", "Excel"])

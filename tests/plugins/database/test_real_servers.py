@@ -436,6 +436,11 @@ def test_decimals_of_postgresql_are_rounded_half_to_even(place: Place):
     assert [(record.get("a"), record.get("b")) for record in records] == [
         (0.2, 0.2), (0.4, -0.2), (2.5, 1.0), (None, None)
     ]  # fmt: skip
+    run = place.instance.cdap.runs.list_runs("default", limit=1)[0]
+    assert [(v.change, v.count, v.first) for v in run.altered] == [
+        ("a decimal of field 'a' was rounded half to even", 2, "0.25"),
+        ("a decimal of field 'b' was rounded half to even", 3, "-0.250"),
+    ]
     place.server.sql("INSERT INTO halves VALUES (5, 'NaN', 0);")
     failed = place.run(source, place.plugin("batchsink", tableName="halves"))
     assert "Field 'a' must be of type decimal" in failed.error.message

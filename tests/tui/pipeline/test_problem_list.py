@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.widgets import OptionList
 
-from localcdap.api.failures import ARTIFACT_NOT_FOUND
+from localcdap.api.failures import ADDED_PROPERTY, ARTIFACT_NOT_FOUND
 from tests.tui.inspector.bench import inspecting, pipeline
 
 DOCUMENT = pipeline(
@@ -67,3 +67,26 @@ async def test_the_highlight_stays_on_its_failure(cdap, home):
         b.editor.detect(["File"])
         await b.settled()
         assert listed(b)[b.problems.query_one(OptionList).highlighted] == ("File", "formt")
+
+
+async def test_columns_are_numbered_as_by_earlier_versions_or_as_in_cdap(cdap, home):
+    document = pipeline(
+        "File:batchsource Wrangler:transform Trash:batchsink",
+        File={"referenceName": "in", "path": "x", "format": "csv"},
+        Wrangler={"directives": "rename :body_1 :id", "field": "*"},
+        Trash={"referenceName": "out"},
+    )
+    async with inspecting(cdap, home, document, "Trash") as b:
+        assert ("File", "firstColumnNumber") in listed(b)
+        b.problems.query_one(OptionList).focus()
+        await b.driver.press("X")
+        await b.settled()
+        assert b.editor.get_properties("File")["firstColumnNumber"] == "1"
+        (warning,) = [each for each in b.problems.shown if each.field == "firstColumnNumber"]
+        assert warning.type == ADDED_PROPERTY
+
+        await b.driver.press("X")
+        await b.settled()
+        assert "firstColumnNumber" not in b.editor.get_properties("File")
+        assert b.editor.get_properties("Wrangler")["directives"] == "rename :body_0 :id"
+        assert ("File", "firstColumnNumber") not in listed(b)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import csv
+import dataclasses
 import functools
 import itertools
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import Field, Schema, SourceContext, SparkContext, StageError, Type
-from localcdap.files.encodings import open_text
+from localcdap.files.delimited import OPEN_QUOTE, join_quoted_lines
 from localcdap.plugin_lib.files.inputs import require_file_system
-from localcdap.plugin_lib.files.readers.line_format import LineFormat
-from localcdap.plugin_lib.files.readers.lines import FILE, VALUE
+from localcdap.plugin_lib.files.readers.line_format import (
+    LINE,
+    REPLACED,
+    FilePiece,
+    LineFormat,
+    read_lines,
+)
+from localcdap.plugin_lib.files.readers.lines import FILE, LINES, VALUE, count_replaced
+from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.spark.checks import allows_null, build_failure
 from localcdap.plugin_lib.spark.columns import to_ddl
 from localcdap.plugin_lib.spark.conversion import from_text
@@ -28,73 +34,94 @@ VALUES: Final = "values"
 _SHOWN: Final = 200
 """Characters of a line that an error message shows."""
 _ROWS: Final = 8192
+_QUOTES: Final = "quotes"
+_QUOTES_LOST: Final = (
+    "quotes within a value were left out; set 'doubledQuotes' if two quotes stand for one"
+)
 
 
-def split_lines(
-    context: SparkContext, lines: DataFrame, delimiter: str, *, quoted: bool, keep_empty: bool
+def read_values(
+    context: SourceContext,
+    lines: DataFrame,
+    config: FileSourceConfig,
+    format: LineFormat,
+    schema: Schema,
 ) -> DataFrame:
-    """Split lines at the delimiters into the column ``values``.
+    """Split lines as :func:`.split_values` does, and convert the values to the fields of a schema.
 
-    Without ``quoted``, a quote is an ordinary character. Empty lines are dropped unless ``keep_empty``.
-    """
-    from pyspark.sql import functions as F  # noqa: N812
-
-    line = F.col(VALUE)
-    values = F.split(line, _escape_literal(delimiter), -1)
-    if quoted:
-        values = F.when(~F.contains(line, F.lit('"')), values).otherwise(
-            _split_quoted(context, line, delimiter)
-        )
-    kept = lines if keep_empty else lines.filter(line != "")
-    return kept.select(VALUE, FILE, values.alias(VALUES))
-
-
-def convert_values(
-    context: SparkContext, split: DataFrame, schema: Schema, *, quoted: bool
-) -> DataFrame:
-    """Convert the column ``values`` to the fields of a schema; the column ``file`` is kept.
-
+    The result has the column ``file`` beside them. Empty lines are dropped, unless the schema has one field.
     Missing values at the end of a line are null. The run fails, with file and line, if a value does not fit
     its field, or a line has more values than the schema has fields.
+
+    :param lines: as :func:`.read_line_frame` reads them.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    values = F.col(VALUES)
+    quoted, line, fields = config.enable_quoted_values, F.col(VALUE), list(schema)
+    values = F.split(line, _escape_literal(config.value_delimiter), -1)
+    if quoted:
+        split = _split_quoted(context, line, config)
+        values = F.when(~F.contains(line, F.lit('"')), values).otherwise(split)
+    kept = lines if len(fields) == 1 else lines.filter(line != "")
     too_many = context.raising(_describe_extra_values(schema, quoted=quoted)).cast("array<string>")
     # The check is part of the column, because Spark would split each line again for a filter.
-    counted = F.when(F.size(values) <= len(schema.fields or ()), values).otherwise(too_many)
+    counted = F.when(F.size(VALUES) <= len(fields), F.col(VALUES)).otherwise(too_many)
+    texts = [F.get(VALUES, F.lit(index)) for index in range(len(fields))]
     columns = [
-        _build_field(context, F.get(values, F.lit(i)), each).alias(each.name)
-        for i, each in enumerate(schema)
+        _build_field(context, text, field).alias(field.name)
+        for text, field in zip(texts, fields, strict=True)
     ]
-    return split.withColumn(VALUES, counted).select(FILE, *columns)
+    needed = context.needed_fields
+    read = [
+        F.contains(text, F.lit("\ufffd"))
+        for text, field in zip(texts, fields, strict=True)
+        if field.schema.non_nullable == Schema.STRING and (needed is None or field.name in needed)
+    ]
+    rows = kept.withColumn(VALUES, values).withColumn(VALUES, counted)
+    changed: list[Column] = []
+    if read:
+        # Spark replaced the malformed bytes when it split the line. Most lines have none to look for.
+        is_replaced = functools.reduce(lambda one, other: one | other, read)
+        changed.append(F.when(is_replaced, F.col(REPLACED)).alias(REPLACED))
+    if quoted and not config.doubled_quotes:
+        has_more = F.contains(line, F.lit('"')) & ~line.rlike(_build_enclosed_pattern(config))
+        changed.append(F.when(has_more, _describe_line()).alias(_QUOTES))
+    rows = rows.select(FILE, *columns, *changed)
+    if quoted and not config.doubled_quotes:
+        place = F.col(_QUOTES)
+        rows = context.observe_altered(rows, _QUOTES_LOST, place.isNotNull(), place, str.strip)
+        rows = rows.drop(_QUOTES)
+    return count_replaced(context, rows, format) if read else rows
 
 
-def _split_quoted(context: SparkContext, line: Column, delimiter: str) -> Column:
+def _split_quoted(context: SparkContext, line: Column, config: FileSourceConfig) -> Column:
     """Split a line in which quotes enclose delimiters.
 
     Each match consumes the delimiter before its value, so that a delimiter is put before the line.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
+    delimiter = config.value_delimiter
     separator = _escape_literal(delimiter)
     plain = '[^"]' if len(delimiter) > 1 else f'[^"{_escape_in_class(delimiter)}]'
     other = f"(?!{separator}){plain}" if len(delimiter) > 1 else plain
     pattern = f'{separator}((?:(?:{other})++|"[^"]*+")*+)'
     found = F.regexp_extract_all(F.concat(F.lit(delimiter), line), F.lit(pattern), F.lit(1))
     quotes = F.length(line) - F.length(F.replace(line, F.lit('"'), F.lit("")))
-    unclosed = F.concat(
-        F.lit(
-            "Found a line with an unenclosed quote. Ensure that all values are properly quoted, or "
-            "disable quoted values."
-        ),
-        _describe_line(),
-    )
+    unclosed = F.concat(F.lit(OPEN_QUOTE), _describe_line())
     closed = F.when(quotes % 2 == 0, True).otherwise(context.raising(unclosed))
-    return F.when(closed, F.transform(found, _unquote_cdap_text))
+    return F.when(
+        closed, F.transform(found, _unescape if config.doubled_quotes else _remove_quotes)
+    )
 
 
-def _unquote_cdap_text(value: Column) -> Column:
+def _remove_quotes(value: Column) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.replace(value, F.lit('"'), F.lit(""))
+
+
+def _unescape(value: Column) -> Column:
     """Remove the quotes of a value; two quotes inside them stand for one."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -102,7 +129,7 @@ def _unquote_cdap_text(value: Column) -> Column:
     inside = F.substring(trimmed, F.lit(2), F.length(trimmed) - 2)
     enclosed = trimmed.rlike('(?s)^".*"$')
     return F.when(enclosed, F.replace(inside, F.lit('""'), F.lit('"'))).otherwise(
-        F.replace(value, F.lit('"'), F.lit(""))
+        _remove_quotes(value)
     )
 
 
@@ -173,49 +200,57 @@ def _escape_in_class(char: str) -> str:
     return char if char.isalnum() or char.isspace() else f"\\{char}"
 
 
-def split_multiline(
-    context: SourceContext, files: Sequence[str], format: LineFormat, delimiter: str
-) -> DataFrame:
-    """Read quoted values that may contain line ends into the columns of :func:`split_lines`.
+def _build_enclosed_pattern(config: FileSourceConfig) -> str:
+    """Return the pattern of lines in which quotes stand only around whole values."""
+    delimiter = config.value_delimiter
+    separator = _escape_literal(delimiter)
+    blanks = "" if " " in delimiter else " *"
+    value = f'(?:{blanks}"[^"]*+"{blanks}(?={separator}|$)|(?:(?!{separator})[^"])*+)'
+    return f"(?s)^{value}(?:{separator}{value})*+$"
 
-    ``value`` is shortened to what error messages quote.
+
+def read_multiline(
+    context: SourceContext, files: Sequence[str], format: LineFormat, *, doubled: bool
+) -> DataFrame:
+    """Read lines whose quoted values may contain line ends into the columns of :func:`.read_line_frame`.
+
+    :param doubled: as for :func:`.join_quoted_lines`.
     """
     require_file_system(context, files)
-    schema = Schema.record(
-        "row",
-        [
-            (VALUE, Schema.STRING),
-            (FILE, Schema.STRING),
-            (VALUES, Schema.array(Schema.STRING)),
-        ],
-    )
-    read = functools.partial(read_rows, format=format, delimiter=delimiter)
-    return context.generate(schema, list(files), read)
+    read = functools.partial(join_lines, format=format, doubled=doubled)
+    return context.generate(LINES, list(files), read)
 
 
-def read_rows(file: str, format: LineFormat, delimiter: str) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file in batches, without empty lines.
+def join_lines(file: str, format: LineFormat, *, doubled: bool) -> Iterator[pa.RecordBatch]:
+    """Yield the lines of a file, joined where a quoted value contains line ends, in batches.
 
     :raises StageError: when a quote is not closed, or the file cannot be read.
     """
     import pyarrow as pa
 
-    csv.field_size_limit(sys.maxsize)
+    asked = dataclasses.replace(format, columns=((VALUE, LINE), (REPLACED, REPLACED)))
+    uri, replaced = Path(file).as_uri(), False
+
+    def read_texts() -> Iterator[str]:
+        nonlocal replaced
+        for batch in read_lines(FilePiece(file, ""), asked):
+            texts, files = (column.to_pylist() for column in batch.columns)
+            for text, replaced_in in zip(texts, files, strict=True):
+                replaced = replaced or replaced_in is not None
+                yield text
+
+    def read_records() -> Iterator[tuple[str, str | None]]:
+        nonlocal replaced
+        for record in join_quoted_lines(read_texts(), doubled=doubled):
+            yield record, uri if replaced else None
+            replaced = False
+
+    records = read_records()
     try:
-        with open_text(file, format.encoding, "replace") as text:
-            rows = csv.reader(text, delimiter=delimiter, strict=True)
-            if format.skip_header:
-                next(rows, None)
-            filled = (row for row in rows if row)
-            while chunk := list(itertools.islice(filled, _ROWS)):
-                shown = pa.array([delimiter.join(row)[:_SHOWN] for row in chunk])
-                uris = pa.array([Path(file).as_uri()] * len(chunk))
-                values = pa.array(chunk, pa.list_(pa.string()))
-                yield pa.RecordBatch.from_arrays([shown, uris, values], [VALUE, FILE, VALUES])
-    except csv.Error as error:
-        raise StageError(
-            f"File '{file}' cannot be read as quoted values up to line {rows.line_num}: {error}.",
-            "Ensure that all values are properly quoted, or disable quoted values.",
-        ) from None
-    except (OSError, EOFError, UnicodeError) as error:
-        raise StageError(f"File '{file}' cannot be read: {error}.") from error
+        while chunk := list(itertools.islice(records, _ROWS)):
+            texts, files = zip(*chunk, strict=True)
+            columns = [texts, [uri] * len(texts), files]
+            arrays = [pa.array(column, pa.string()) for column in columns]
+            yield pa.RecordBatch.from_arrays(arrays, LINES.field_names)
+    except ValueError as error:
+        raise StageError(f"{error} File: {uri}") from None

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from localcdap.api import StageError
 from localcdap.files.compression import open_input
-from localcdap.files.encodings import get_reading_codec
+from localcdap.files.encodings import MARK, MARKING, wrap_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 OFFSET: Final = "offset"
 LINE: Final = "line"
 PATH: Final = "path"
+REPLACED: Final = "replaced"
+"""The file of a line with malformed bytes, each of which became U+FFFD; null for other lines."""
 _BLOCK: Final = 4 * 1024 * 1024
 _ROWS: Final = 16_384
 BOM: Final = b"\xef\xbb\xbf"
@@ -43,7 +45,7 @@ class LineFormat:
     """The format of the lines of a file, and the columns that are made of them."""
 
     columns: tuple[tuple[str, str], ...]
-    """Name and content (offset, line or path) of each column."""
+    """Name and content (offset, line, path or replaced) of each column."""
     encoding: str = "utf-8"
     separator: str | None = None
     """The text that ends a record, instead of the line end."""
@@ -61,11 +63,11 @@ def read_lines(piece: FilePiece, format: LineFormat) -> Iterator[pa.RecordBatch]
     :raises StageError: when the file cannot be read.
     """
     with _explain_errors(piece.file), open_input(piece.file) as stream:
-        for offsets, texts in _read_parts(stream, piece, format):
+        for offsets, texts, replaced in _read_parts(stream, piece, format):
             skipped = 1 if format.skip_header and piece.start == 0 and offsets[0] == 0 else 0
             for first in range(skipped, len(texts), _ROWS):
                 taken = slice(first, first + _ROWS)
-                yield _make_batch(format, offsets[taken], texts[taken], piece.path)
+                yield _make_batch(format, piece, offsets[taken], texts[taken], replaced[taken])
 
 
 def read_lines_with_header(
@@ -83,7 +85,7 @@ def read_lines_with_header(
         first = next((b for b in read_lines(FilePiece(file, ""), plain) if b.num_rows), None)
         if first is not None:
             header = pa.array([first.column(0)[0].as_py()])
-            yield _make_batch(format, [0], header, pieces[0].path)
+            yield _make_batch(format, pieces[0], [0], header, [])
             break
     for piece in pieces:
         yield from read_lines(piece, dataclasses.replace(format, skip_header=True))
@@ -97,14 +99,24 @@ def _explain_errors(file: str) -> Iterator[None]:
         raise StageError(f"File '{file}' cannot be read: {error}.") from error
 
 
-def _make_batch(format: LineFormat, offsets: Any, texts: pa.Array, path: str) -> pa.RecordBatch:
-    """Return lines as a batch with the columns of the format."""
+def _make_batch(
+    format: LineFormat, piece: FilePiece, offsets: Any, texts: pa.Array, replaced: Sequence[bool]
+) -> pa.RecordBatch:
+    """Return lines as a batch with the columns of the format.
+
+    :param replaced: by line; empty when no line has malformed bytes.
+    """
     import pyarrow as pa
+
+    def list_replaced() -> pa.Array:
+        files = [piece.file if is_replaced else None for is_replaced in replaced]
+        return pa.array(files, pa.string()) if files else pa.nulls(len(texts), pa.string())
 
     values = {
         OFFSET: lambda: pa.array(offsets, pa.int64()),
         LINE: lambda: texts,
-        PATH: lambda: pa.array([path] * len(texts)),
+        PATH: lambda: pa.array([piece.path] * len(texts)),
+        REPLACED: list_replaced,
     }
     return pa.RecordBatch.from_arrays(
         [values[content]() for _, content in format.columns],
@@ -114,8 +126,11 @@ def _make_batch(format: LineFormat, offsets: Any, texts: pa.Array, path: str) ->
 
 def _read_parts(
     stream: IO[bytes], piece: FilePiece, format: LineFormat
-) -> Iterator[tuple[Any, pa.Array]]:
-    """Yield the offsets and texts of consecutive lines, at least one line at a time."""
+) -> Iterator[tuple[Any, pa.Array, list[bool]]]:
+    """Yield the offsets and texts of consecutive lines, at least one line at a time.
+
+    The third part says of each line whether it has malformed bytes; it is empty when none has.
+    """
     if not format.splittable:
         yield from _read_decoded_parts(stream, format)
         return
@@ -140,8 +155,8 @@ def _read_blocks(stream: IO[bytes], position: int, end: int | None) -> Iterator[
         position += len(data)
 
 
-def _split(data: bytes, position: int) -> tuple[Any, pa.Array]:
-    """Return the offsets and texts of the lines in a block that starts at ``position``."""
+def _split(data: bytes, position: int) -> tuple[Any, pa.Array, list[bool]]:
+    """Return what :func:`_read_parts` yields of the lines in a block that starts at ``position``."""
     import numpy as np
     import pyarrow as pa
 
@@ -162,20 +177,22 @@ def _split(data: bytes, position: int) -> tuple[Any, pa.Array]:
     kept_starts = starts - np.searchsorted(np.flatnonzero(dropped), starts)
     limits = np.append(kept_starts, len(kept)).astype(np.int32)
     texts = pa.StringArray.from_buffers(len(starts), pa.py_buffer(limits), pa.py_buffer(kept))
+    replaced = []
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
-        texts = pa.array(
-            [t.decode("utf-8", "replace") for t in texts.cast(pa.binary()).to_pylist()]
-        )
+        lines = texts.cast(pa.binary()).to_pylist()
+        decoded = [line.decode("utf-8", "replace") for line in lines]
+        replaced = [text.encode() != line for text, line in zip(decoded, lines, strict=True)]
+        texts = pa.array(decoded, pa.string())
     offsets = starts + (position + mark)
     offsets[0] = position
-    return offsets, texts
+    return offsets, texts, replaced
 
 
 def _read_decoded_parts(
     stream: IO[bytes], format: LineFormat
-) -> Iterator[tuple[list[int], pa.Array]]:
+) -> Iterator[tuple[list[int], pa.Array, list[bool]]]:
     """Yield what :func:`_read_parts` yields, line by line, for any encoding and separator."""
     import itertools
 
@@ -183,13 +200,15 @@ def _read_decoded_parts(
 
     lines = _read_decoded_lines(stream, format)
     while chunk := list(itertools.islice(lines, _ROWS)):
-        yield [offset for offset, _ in chunk], pa.array([text for _, text in chunk], pa.string())
+        offsets, texts = zip(*chunk, strict=True)
+        replaced = [MARK in text for text in texts]
+        cleaned = [text.replace(MARK, "\ufffd") for text in texts]
+        yield list(offsets), pa.array(cleaned, pa.string()), replaced
 
 
 def _read_decoded_lines(stream: IO[bytes], format: LineFormat) -> Iterator[tuple[int, str]]:
-    encoding = get_reading_codec(format.encoding)
-    reader = io.TextIOWrapper(stream, encoding=encoding, errors="replace", newline="")
-    width = _get_character_width(encoding)
+    reader = wrap_text(stream, format.encoding, MARKING)
+    width = _get_character_width(format.encoding)
     offset = 0
     ended = _split_records(reader, format.separator) if format.separator else reader
     for line in ended:
@@ -212,4 +231,4 @@ def _split_records(reader: io.TextIOWrapper, separator: str) -> Iterator[str]:
 
 def _get_character_width(encoding: str) -> int:
     """Return the bytes of a character; 1 for encodings of variable width."""
-    return 4 if "32" in encoding else 2 if "16" in encoding else 1
+    return 4 if encoding.startswith("utf-32") else 2 if encoding.startswith("utf-16") else 1

@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import unquote, urlsplit
 
-from localcdap.api import Schema, SourceContext
+from localcdap.api import Schema, SourceContext, StageError
 from localcdap.files.compression import COMPRESSED
+from localcdap.files.encodings import get_java_name
 from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.line_format import (
     LINE,
     PATH,
+    REPLACED,
     FilePiece,
     LineFormat,
     read_lines,
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
 VALUE: Final = "value"
 FILE: Final = "file"
+LINES: Final = Schema.record(
+    "line",
+    [(VALUE, Schema.STRING), (FILE, Schema.STRING), (REPLACED, Schema.STRING.as_nullable)],
+)
+"""The columns of :func:`read_line_frame`."""
 _MOST_FILES_WITH_HEADER: Final = 64
 _GLOB: Final = re.compile(r"([\\\[\]{}*?])")
 _ROW_NUMBER: Final = (1 << 33) - 1
@@ -86,17 +96,31 @@ def _normalize(path: str) -> str:
 def read_line_frame(
     context: SourceContext, files: Sequence[str], format: LineFormat, split_size: int
 ) -> DataFrame:
-    """Read lines as the columns ``value`` and ``file``, with Spark's own reader where the result is equal."""
+    """Read lines as the columns of :data:`LINES`, with Spark's own reader where the result is equal.
+
+    Values of Spark's reader still have their malformed bytes.
+    """
     is_plain = format.encoding == "utf-8" and format.separator is None
     if is_plain and (not format.skip_header or len(files) <= _MOST_FILES_WITH_HEADER):
         return _read_by_spark(context, files, skip_header=format.skip_header)
-    schema = Schema.record("line", [(VALUE, Schema.STRING), (FILE, Schema.STRING)])
-    both = dataclasses.replace(format, columns=((VALUE, LINE), (FILE, PATH)))
+    asked = dataclasses.replace(format, columns=((VALUE, LINE), (FILE, PATH), (REPLACED, REPLACED)))
     require_file_system(context, files)
     # The sizes of a cluster's files are not known in this process.
     size = 0 if context.is_remote else split_size
-    pieces = [p for f in files for p in split_file(f, Path(f).as_uri(), both, size)]
-    return context.generate(schema, pieces, functools.partial(read_lines, format=both))
+    pieces = [p for f in files for p in split_file(f, Path(f).as_uri(), asked, size)]
+    return context.generate(LINES, pieces, functools.partial(read_lines, format=asked))
+
+
+def read_valid_lines(
+    context: SourceContext, files: Sequence[str], format: LineFormat, split_size: int
+) -> DataFrame:
+    """Read lines as the columns ``value`` and ``file``, without malformed bytes, which are counted."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    lines = read_line_frame(context, files, format, split_size)
+    valid = F.when(F.col(REPLACED).isNull(), F.col(VALUE)).otherwise(F.make_valid_utf8(VALUE))
+    marked = lines.withColumn(VALUE, valid)
+    return cast("DataFrame", count_replaced(context, marked, format))
 
 
 def split_file(file: str, shown: str, format: LineFormat, split_size: int) -> list[FilePiece]:
@@ -128,16 +152,64 @@ def get_file_uri() -> Column:
 def _read_by_spark(context: SourceContext, files: Sequence[str], *, skip_header: bool) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
-    file = get_file_uri().alias(FILE)
+    uri = get_file_uri()
+    columns = (VALUE, uri.alias(FILE), F.when(~F.is_valid_utf8(VALUE), uri).alias(REPLACED))
     if not skip_header:
-        return context.spark.read.text(escape_paths(files)).select(VALUE, file)
+        return context.spark.read.text(escape_paths(files)).select(*columns)
     # Each file is read separately, so that its first line is the first row of a partition.
     is_header = (F.input_file_block_start() == 0) & (
         F.monotonically_increasing_id().bitwiseAND(_ROW_NUMBER) == 0
     )
     reads = [
-        context.spark.read.text(path).select(VALUE, file, is_header.alias("is_header"))
+        context.spark.read.text(path).select(*columns, is_header.alias("is_header"))
         for path in escape_paths(files)
     ]
     together = functools.reduce(lambda left, right: left.union(right), reads)
     return together.filter(~F.col("is_header")).drop("is_header")
+
+
+def find_replaced(uri: str, format: LineFormat) -> str:
+    """Return the first line of a file with malformed bytes, as a warning names it.
+
+    :param uri: the path of the file, or its URI. Of a file that this process cannot read, only the name is
+        known.
+    """
+    file = unquote(urlsplit(uri).path) if uri.startswith("file:") else uri
+    asked = dataclasses.replace(format, columns=((REPLACED, REPLACED),), skip_header=False)
+    first = 1
+    with contextlib.suppress(StageError):
+        for batch in read_lines(FilePiece(file, ""), asked):
+            files = batch.column(0)
+            if files.null_count < len(files):
+                return f"'{file}', line {first + files.is_valid().index(True).as_py()}."
+            first += len(files)
+    return f"a line of '{file}'."
+
+
+def count_replaced(context: SourceContext, lines: Any, format: LineFormat) -> Any:
+    """Count the lines whose malformed bytes became U+FFFD, as Hadoop has it, and drop :data:`REPLACED`.
+
+    :param lines: a DataFrame, or, of the first records of a file without Spark, an iterator of batches.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    change = f"bytes that are not {get_java_name(format.encoding)} became U+FFFD"
+    locate = functools.partial(find_replaced, format=format)
+    if isinstance(lines, Iterator):
+        return _count_in_batches(context, lines, change, locate)
+    file = F.col(REPLACED)
+    observed = context.observe_altered(lines, change, file.isNotNull(), file, locate)
+    return observed.drop(REPLACED)
+
+
+def _count_in_batches(
+    context: SourceContext,
+    batches: Iterator[pa.RecordBatch],
+    change: str,
+    locate: Callable[[str], str],
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        files = batch.column(REPLACED).drop_null()
+        if len(files):
+            context.count_altered(change, locate(files[0].as_py()), len(files))
+        yield batch.drop_columns([REPLACED])

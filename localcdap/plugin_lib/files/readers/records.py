@@ -25,17 +25,14 @@ from localcdap.plugin_lib.files.formats import (
 from localcdap.plugin_lib.files.inputs import get_base_folders, is_remote
 from localcdap.plugin_lib.files.readers.avro import read_avro_files
 from localcdap.plugin_lib.files.readers.columnar import read_columnar_files
-from localcdap.plugin_lib.files.readers.delimited import (
-    convert_values,
-    split_lines,
-    split_multiline,
-)
+from localcdap.plugin_lib.files.readers.delimited import read_multiline, read_values
 from localcdap.plugin_lib.files.readers.json_lines import parse_json_lines
 from localcdap.plugin_lib.files.readers.line_format import LineFormat
 from localcdap.plugin_lib.files.readers.lines import (
     FILE,
     PathField,
     read_line_frame,
+    read_valid_lines,
 )
 from localcdap.plugin_lib.files.readers.sheets import read_sheets
 from localcdap.plugin_lib.files.readers.text import read_blobs, read_text_files
@@ -108,19 +105,16 @@ def _read_content(
     match config.format_name:
         case "json":
             format = dataclasses.replace(get_line_format(config), skip_header=False)
-            lines = read_line_frame(context, files, format, split_size)
+            lines = read_valid_lines(context, files, format, split_size)
             return parse_json_lines(context, lines, schema, with_file=config.path_field is not None)
         case "parquet" | "orc" as columnar:
             return read_columnar_files(context, files, schema, columnar)
-    is_quoted, delimiter = config.enable_quoted_values, config.value_delimiter
     format = get_line_format(config)
     if config.enable_multiline_support:
-        split = split_multiline(context, files, format, delimiter)
+        lines = read_multiline(context, files, format, doubled=config.doubled_quotes)
     else:
         lines = read_line_frame(context, files, format, split_size)
-        keeps_empty = len(schema.field_names) == 1
-        split = split_lines(context, lines, delimiter, quoted=is_quoted, keep_empty=keeps_empty)
-    return convert_values(context, split, schema, quoted=is_quoted)
+    return read_values(context, lines, config, format, schema)
 
 
 def find_spark_format(

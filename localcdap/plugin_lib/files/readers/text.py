@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from localcdap.api import Schema, SourceContext, StageError
 from localcdap.plugin_lib.files.inputs import require_file_system
@@ -14,18 +14,21 @@ from localcdap.plugin_lib.files.readers.line_format import (
     LINE,
     OFFSET,
     PATH,
+    REPLACED,
     FilePiece,
     LineFormat,
     read_lines,
     read_lines_with_header,
 )
 from localcdap.plugin_lib.files.readers.lines import (
+    FILE,
     VALUE,
     PathField,
-    escape_paths,
-    get_file_uri,
+    count_replaced,
+    read_valid_lines,
     split_file,
 )
+from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,8 +54,9 @@ def read_text_files(
     """
     if needs_python(schema, format, copies_header=copies_header):
         contents = {"offset": OFFSET, "body": LINE}
-        columns = tuple((f.name, contents.get(f.name, PATH)) for f in schema)
-        asked = dataclasses.replace(format, columns=columns)
+        columns = [(f.name, contents.get(f.name, PATH)) for f in schema]
+        asked = dataclasses.replace(format, columns=(*columns, (REPLACED, REPLACED)))
+        marked = Schema.record("line", [*schema, (REPLACED, Schema.STRING.as_nullable)])
         require_file_system(context, files)
         size = 0 if context.is_remote else split_size
         pieces = [
@@ -60,12 +64,14 @@ def read_text_files(
         ]
         if copies_header:
             read_all = functools.partial(read_lines_with_header, files=files, format=asked)
-            return context.generate(schema, _group(pieces), read_all)
-        return context.generate(schema, pieces, functools.partial(read_lines, format=asked))
-    read = context.spark.read.text(escape_paths(files))
-    uri = path.format_uri_column(get_file_uri())
-    return read.select(
-        [(uri if f.name == path.name else read[VALUE]).alias(f.name) for f in schema]
+            lines = context.generate(marked, _group(pieces), read_all)
+        else:
+            lines = context.generate(marked, pieces, functools.partial(read_lines, format=asked))
+        return cast("DataFrame", count_replaced(context, lines, format))
+    lines = read_valid_lines(context, files, format, split_size)
+    uri = path.format_uri_column(get_column(FILE))
+    return lines.select(
+        [(uri if f.name == path.name else get_column(VALUE)).alias(f.name) for f in schema]
     )
 
 

@@ -59,7 +59,8 @@ def read_preview_sample(sample: StageSample) -> SampleResult:
         sample.alerts, _describe_limit(len(sample.alerts), sample.alert_count)
     )
     note = _describe_limit(len(sample.errors), sample.error_count)
-    return SampleResult(sheets, _create_rejected(sample.errors, note), sample.problems, [])
+    altered = [each.describe() for each in sample.altered]
+    return SampleResult(sheets, _create_rejected(sample.errors, note), sample.problems, altered)
 
 
 def read_debug_answer(answer: DebugAnswer) -> SampleResult:
@@ -70,7 +71,8 @@ def read_debug_answer(answer: DebugAnswer) -> SampleResult:
         sheets.append(SampleTable("records", answer.output.records, answer.output.schema))
     sheets += _list_alert_sheets(answer.alerts)
     rejected = _create_rejected(answer.error_records)
-    return SampleResult(sheets, rejected, answer.errors, answer.logs)
+    logs = [*answer.logs, *(each.describe() for each in answer.altered)]
+    return SampleResult(sheets, rejected, answer.errors, logs)
 
 
 def _list_alert_sheets(alerts: list[dict[str, str | None]], note: str = "") -> list[SampleTable]:

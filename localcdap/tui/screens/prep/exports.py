@@ -238,6 +238,7 @@ def build_source(request: PrepRequest, before: PrepView) -> tuple[str, str, dict
             "delimiter": format.delimiter,
             "skipHeader": str(format.header).lower(),
             "enableQuotedValues": "true",
+            "doubledQuotes": "true",
             "enableMultilineSupport": "true",
         }
     elif format is not None:

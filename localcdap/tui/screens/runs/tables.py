@@ -102,11 +102,14 @@ def _build_cells(run: Run, stage: str) -> Iterator[Text]:
     yield Text(mark + sanitize_name(stage), no_wrap=True)
     for number in (counts.records_in, counts.records_out, counts.errors):
         yield Text("-" if number is None else f"{number:,}", justify="right")
-    yield Text(sanitize_name(", ".join(_list_more(counts))))
+    yield Text(sanitize_name(", ".join(_list_more(run, stage, counts))))
 
 
-def _list_more(counts: StageCounts) -> Iterator[str]:
-    """Yield the number of alerts, if there are any, and the metrics."""
+def _list_more(run: Run, stage: str, counts: StageCounts) -> Iterator[str]:
+    """Yield the numbers of altered values and of alerts, if there are any, and the metrics."""
+    altered = sum(values.count for values in run.altered if values.stage == stage)
+    if altered:
+        yield plural(altered, "altered value")
     if counts.alerts:
         yield plural(counts.alerts, "alert")
     for name, number in (counts.metrics or {}).items():

@@ -6,7 +6,7 @@ import functools
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
@@ -25,10 +25,13 @@ from localcdap.java.regex import RegexError, compile_regex
 from localcdap.plugin_lib.files.readers.line_format import (
     LINE,
     OFFSET,
+    PATH,
+    REPLACED,
     FilePiece,
     LineFormat,
     read_lines,
 )
+from localcdap.plugin_lib.files.readers.lines import count_replaced
 
 from .remote_files import RemotePath, fetch_file, list_files, parse_path
 
@@ -37,7 +40,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _RECORD: Final = Schema.record("text", [("offset", Schema.LONG), ("body", Schema.STRING)])
-_FORMAT: Final = LineFormat(columns=(("offset", OFFSET), ("body", LINE)))
+_LINES: Final = Schema.record(
+    "line", [*_RECORD, (PATH, Schema.STRING), (REPLACED, Schema.STRING.as_nullable)]
+)
+_FORMAT: Final = LineFormat(
+    columns=(("offset", OFFSET), ("body", LINE), (PATH, PATH), (REPLACED, REPLACED))
+)
 _PROPERTIES: Final = "fileSystemProperties"
 
 
@@ -100,6 +108,8 @@ class FtpSource(BatchSource):
         stage.output_schema = _RECORD
 
     def read(self, context: SourceContext) -> DataFrame:
+        from pyspark.sql import functions as F  # noqa: N812
+
         try:
             place = parse_path(self.config.path)
             files = list_files(place)
@@ -116,7 +126,11 @@ class FtpSource(BatchSource):
         if self.config.file_regex:
             wanted = compile_regex(self.config.file_regex)
             files = [each for each in files if wanted.matches(each)]
-        return context.generate(_RECORD, files, functools.partial(read_remote, place))
+        lines = context.generate(_LINES, files, functools.partial(read_remote, place))
+        # The copies of the files are gone when their warnings are written.
+        remote = F.when(F.col(REPLACED).isNotNull(), F.col(PATH))
+        marked = lines.withColumn(REPLACED, remote).drop(PATH)
+        return cast("DataFrame", count_replaced(context, marked, _FORMAT))
 
 
 def read_remote(place: RemotePath, path: str) -> Iterator[pa.RecordBatch]:

@@ -7,6 +7,7 @@ import json
 import pytest
 from textual.widgets import Input, Static, TabbedContent
 
+from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import RuleAction
@@ -388,6 +389,8 @@ async def test_alerts_are_listed_and_lead_to_the_log_of_their_stage(
     write_alerts(cdap, run.run, "young", {"name": "ada"}, {"name": "b\x1bob", "age": "7"})
     write_log(cdap, run.run, [StoredLogLine(1, 0, "INFO", "saw ada", "young")])
     plain = write_run(cdap, "plain", namespace=namespace)
+    plain.altered.append(AlteredValues("In", "numbers were rounded", 2, "1.5"))
+    change(cdap, plain)
     async with open_studio(size=size, namespace=namespace) as driver:
         driver.app.navigate(RunTarget(run.run))
         await shown(driver, run.run)
@@ -412,3 +415,5 @@ async def test_alerts_are_listed_and_lead_to_the_log_of_their_stage(
         driver.app.navigate(RunTarget(plain.run))
         await shown(driver, plain.run)
         assert not tabs.get_tab("alerts").display
+        cells = driver.app.screen.query_one(StageTable).get_row_at(0)
+        assert cells[4].plain == "2 altered values"

@@ -1,0 +1,173 @@
+"""What file sources and sinks alter as CDAP does: it is counted, once for each kind of change."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from localcdap.api.schema import Schema
+from localcdap.engine.messages.altered_values import AlteredValues
+from localcdap.files.delimited import split_values
+from localcdap.testing import artifact_ref, run_stage
+from tests.plugins.core.support import ARTIFACT, schema_text
+
+pytestmark = pytest.mark.spark
+
+SOURCE = artifact_ref(ARTIFACT, "batchsource", "File")
+SINK = artifact_ref(ARTIFACT, "batchsink", "File")
+BYTES = "bytes that are not UTF-8 became U+FFFD"
+NOT_QUOTED = "a delimiter, a quote or a line end in a value was written as it is, as CDAP does"
+QUOTES = "quotes within a value were left out; set 'doubledQuotes' if two quotes stand for one"
+PAIR = schema_text(a=["string", "null"], b=["string", "null"])
+
+
+@pytest.fixture
+def read(spark, tmp_path: Path):
+    def run(content: bytes, suffix: str = "txt", **properties: str):
+        file = tmp_path / f"in.{suffix}"
+        file.write_bytes(content)
+        given = {"referenceName": "r", "path": str(file)} | properties
+        return run_stage(spark, SOURCE, given, directory=tmp_path)
+
+    return run
+
+
+@pytest.fixture
+def write(spark, tmp_path: Path):
+    def run(values: list[str | None], **properties: str):
+        schema = Schema.record("r", [("a", Schema.STRING.as_nullable), ("n", Schema.DOUBLE)])
+        records = [{"a": value, "n": 1.5} for value in values]
+        given = {"referenceName": "r", "path": "out", "format": "csv"} | properties
+        found = run_stage(spark, SINK, given, {"in": (schema, records)}, directory=tmp_path)
+        texts = [file.read_bytes().decode() for file in sorted((tmp_path / "out").iterdir())]
+        return found.altered, "".join(texts)
+
+    return run
+
+
+@pytest.mark.parametrize("quoted", ["false", "true"])
+def test_malformed_bytes_of_delimited_text(read, tmp_path, quoted):
+    run = read(
+        b"x,y\n\xe9t\xe9,1\nz,\xff\n" + "ß,\ufffd".encode(),
+        format="csv",
+        schema=PAIR,
+        enableQuotedValues=quoted,
+    )
+
+    assert [r["a"] for r in run.records][:2] == ["x", "\ufffdt\ufffd"]
+    place = f"'{tmp_path}/in.txt', line 2."
+    assert run.altered == [AlteredValues("stage", BYTES, 2, place)]
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"schema": schema_text(body="string")},
+        {},
+        {"skipHeader": "true"},
+        {"fileSystemProperties": json.dumps({"textinputformat.record.delimiter": "\n"})},
+    ],
+)
+def test_malformed_bytes_of_lines(read, tmp_path, properties):
+    run = read(b"good\nb\xc3\nc\xa0\xe2\x82d\n" + "\ufffd".encode(), **properties)
+
+    bodies = [record["body"] for record in run.records]
+    assert bodies[-3:] == ["b\ufffd", "c\ufffd\ufffdd", "\ufffd"]
+    place = f"'{tmp_path}/in.txt', line 2."
+    assert run.altered == [AlteredValues("stage", BYTES, 2, place)]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content"),
+    [
+        ("US-ASCII", b"a\nb\xe9\n"),
+        ("Windows-1252", b"a\nb\x81\n"),
+        ("UTF-32", "a\nb\n".encode("utf-32-be")[:-4] + b"\x00\xff\xff\xff"),
+    ],
+)
+def test_malformed_bytes_of_other_encodings(read, tmp_path, encoding, content):
+    run = read(content, format="csv", schema=schema_text(a="string"), fileEncoding=encoding)
+
+    assert [record["a"] for record in run.records] == ["a", "b\ufffd"]
+    (altered,) = run.altered
+    assert (altered.count, altered.first) == (1, f"'{tmp_path}/in.txt', line 2.")
+    assert encoding.upper().removeprefix("US-") in altered.change.upper()
+
+
+def test_malformed_bytes_of_json(read, tmp_path):
+    run = read(b'{"a": "x"}\n{"a": "\xe9"}\n', format="json", schema=schema_text(a="string"))
+
+    assert run.records == [{"a": "x"}, {"a": "\ufffd"}]
+    place = f"'{tmp_path}/in.txt', line 2."
+    assert run.altered == [AlteredValues("stage", BYTES, 1, place)]
+
+
+def test_nothing_is_counted_where_nothing_is_altered(read):
+    run = read('a"b,\ufffd"\n'.encode(), format="csv", schema=PAIR)
+    assert run.altered == []
+    good = read(b'"x", "y"\n"",\n', format="csv", schema=PAIR, enableQuotedValues="true")
+    assert good.altered == []
+
+
+def test_quotes_within_values(read, tmp_path):
+    lines = b'1,"aaaaa"aaaab"aaaac"\n2, "q r" \n"",x\n3,"a""b"\nab"c,d"e,x\n'
+    run = read(lines, format="csv", schema=PAIR, enableQuotedValues="true")
+
+    assert [tuple(record.values()) for record in run.records] == [
+        ("1", "aaaaaaaaabaaaac"),
+        ("2", " q r "),
+        (None, "x"),
+        ("3", "ab"),
+        ("abc,de", "x"),
+    ]
+    (altered,) = run.altered
+    assert (altered.change, altered.count) == (QUOTES, 3)
+    assert altered.first == f'File: file://{tmp_path}/in.txt; line: 1,"aaaaa"aaaab"aaaac"'
+
+
+@pytest.mark.parametrize("delimiter", [",", "##", "| "])
+@pytest.mark.parametrize("doubled", [False, True])
+def test_spark_splits_any_lines_as_python_does(read, delimiter, doubled):
+    chooser = random.Random(7)  # noqa: S311 - for the same lines each time
+    pieces = ["a", "", " ", '"', '"', '"x"', delimiter, delimiter, "é#|,"]
+    lines = ["".join(chooser.choices(pieces, k=chooser.randrange(1, 12))) for _ in range(800)]
+    lines = [line for line in lines if line.count('"') % 2 == 0 and line]
+    fields = {f"c{index}": ["string", "null"] for index in range(12)}
+    run = read(
+        "\n".join(lines).encode(),
+        format="delimited",
+        delimiter=delimiter,
+        enableQuotedValues="true",
+        doubledQuotes=str(doubled).lower(),
+        schema=schema_text(**fields),
+    )
+
+    expected = [split_values(line, delimiter, quoted=True, doubled=doubled) for line in lines]
+    padded = [[*values, *[""] * (len(fields) - len(values))] for values in expected]
+    assert [list(r.values()) for r in run.records] == [[v or None for v in row] for row in padded]
+
+
+@pytest.mark.parametrize(
+    ("value", "delimiter"),
+    [("a,b", ","), ('a"b', ","), ("a\nb", ","), ("a\rb", ","), ("a::b", "::"), ("a\tb", "\t")],
+)
+def test_special_characters_in_written_values(write, value, delimiter):
+    given = {"format": "delimited", "delimiter": delimiter}
+    altered, text = write(["plain", None, value, value], **given)
+
+    line = f"{value}{delimiter}1.5"
+    assert text == f"plain{delimiter}1.5\n{delimiter}1.5\n{line}\n{line}\n"
+    assert altered == [AlteredValues("stage", NOT_QUOTED, 2, line)]
+
+
+def test_quoted_values_are_not_altered(write):
+    altered, text = write(["a,b", 'c"d'], enableQuotedValues="true")
+    assert (altered, text) == ([], '"a,b",1.5\n"c""d",1.5\n')
+
+
+def test_numbers_with_the_delimiter(write):
+    altered, _ = write(["a", "b"], format="delimited", delimiter=".")
+    assert altered == [AlteredValues("stage", NOT_QUOTED, 2, "a.1.5")]
