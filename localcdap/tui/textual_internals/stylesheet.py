@@ -132,7 +132,7 @@ def _find_pseudo_classes(rules: tuple[RuleSet, ...]) -> _Candidates:
 
 
 def _describe_position(node: DOMNode, candidates: _Candidates) -> tuple[object, ...]:
-    """Return all that the selectors of these rules can tell of a node and its ancestors."""
+    """Return what the selectors of these rules can depend on: a node, its ancestors and their states."""
     parts: list[object] = []
     part: object = node
     pseudo_classes = candidates.of_node
