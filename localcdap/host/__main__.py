@@ -49,7 +49,6 @@ def serve(home: Home, report: HostReport, *, expects_run: bool = False) -> None:
         report.fail(error)
         raise
     # What a host has loaded stays; the collector would look at it again and again.
-    gc.collect()
     gc.freeze()
     signal.signal(signal.SIGTERM, lambda *_: host.leaving.set())
     report.succeed()
