@@ -9,6 +9,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from localcdap.processes.fork_server import OwnedForkServer
@@ -90,6 +91,6 @@ def close_shared_servers() -> None:
     _servers.clear()
 
 
-def _describe_surroundings() -> tuple[str, dict[str, str]]:
+def _describe_surroundings() -> tuple[Path, dict[str, str]]:
     environment = {name: value for name, value in os.environ.items() if name not in _PRIVATE}
-    return os.getcwd(), environment
+    return Path.cwd(), environment

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from textual.cache import LRUCache
 from textual.css.model import RuleSet
@@ -138,7 +138,7 @@ def _describe_position(node: DOMNode, candidates: _Candidates) -> tuple[object, 
     pseudo_classes = candidates.of_node
     while isinstance(part, DOMNode):
         parts += type(part), part._id, part.classes
-        checks = part._PSEUDO_CLASSES
+        checks: Mapping[str, Callable[[Any], bool]] = part._PSEUDO_CLASSES
         for name in pseudo_classes:
             parts.append(name in checks and checks[name](part))
         pseudo_classes = candidates.of_ancestors
