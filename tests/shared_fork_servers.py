@@ -75,10 +75,10 @@ def build_factory() -> type[OwnedForkServer]:
 
     A server that would get another environment or working directory than this process has now is not shared.
     """
-    surroundings = _describe_surroundings()
+    state = _read_process_state()
 
     def open_fork_server(command: Sequence[str]) -> OwnedForkServer | SharedForkServer:
-        is_shared = _describe_surroundings() == surroundings
+        is_shared = _read_process_state() == state
         return SharedForkServer(command) if is_shared else OwnedForkServer(command)
 
     return open_fork_server  # type: ignore[return-value]
@@ -91,6 +91,6 @@ def close_shared_servers() -> None:
     _servers.clear()
 
 
-def _describe_surroundings() -> tuple[Path, dict[str, str]]:
+def _read_process_state() -> tuple[Path, dict[str, str]]:
     environment = {name: value for name, value in os.environ.items() if name not in _PRIVATE}
     return Path.cwd(), environment
