@@ -25,8 +25,13 @@ test:
 	$(BIN)/pytest -n 3
 
 # What `make test` leaves out. The summary at the end lists the skipped tests by reason.
-slow systems soak:
+systems soak:
 	$(BIN)/pytest -n 2 -m $@
+
+# With the tests that hypothesis runs, each with twice the examples that `make test` tries.
+slow:
+	$(BIN)/pytest -n 2 -m slow; slow=$$?; \
+	$(BIN)/pytest -n 2 -m 'hypothesis and not (slow or systems or soak)' --hypothesis-profile=full && exit $$slow
 
 # Airflow's own operators against a server: see tests/server/rest/test_airflow.py
 airflow: $(AIRFLOW)/installed

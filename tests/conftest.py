@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,9 +55,10 @@ import grpc  # noqa: E402, F401
 del os.environ["GRPC_ENABLE_FORK_SUPPORT"]
 
 # What a test says must not hang on the speed of the machine, or on a seed: each run tries the same examples.
-# `pytest --hypothesis-profile=search` tries others each time.
+# `pytest --hypothesis-profile=search` tries others each time, and `full` as many as a test asks for.
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("same", settings.get_profile("search"), derandomize=True, max_examples=50)
+settings.register_profile("full", settings.get_profile("search"), derandomize=True, max_examples=50)
+settings.register_profile("same", settings.get_profile("full"), max_examples=25)
 settings.load_profile("same")
 
 # The background hosts of hundreds of instances must not stay for a minute each.
@@ -83,6 +84,18 @@ def pytest_collection(session: pytest.Session) -> None:
         # What cannot be imported, or skips itself, is reported when it is collected.
         with contextlib.suppress(Exception, pytest.skip.Exception):
             importlib.import_module(name)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Halve the examples of each test that asks for a number of them, unless there is another profile."""
+    if settings.get_current_profile_name() != "same":
+        return
+    most = settings().max_examples
+    for function in {getattr(item, "obj", None) for item in items}:
+        asked = getattr(function, "_hypothesis_internal_use_settings", None)
+        if asked is not None and asked.max_examples > most:
+            half = max(most, asked.max_examples // 2)
+            function._hypothesis_internal_use_settings = settings(asked, max_examples=half)
 
 
 def pytest_sessionfinish() -> None:
@@ -123,6 +136,18 @@ def fresh_home() -> Callable[[Path], Path]:
 def engine_directory(cdap_engine_directory: Path) -> Path:
     """The directory of the one warm Spark server that all tests share, whatever starts it first."""
     return cdap_engine_directory
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_fork_servers(engine_directory: Path) -> Iterator[None]:
+    """The instances of this process share a fork server of plugin workers."""
+    from localcdap.sandbox import launchers
+    from tests.shared_fork_servers import build_factory, close_shared_servers
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(launchers, "OwnedForkServer", build_factory())
+        yield
+    close_shared_servers()
 
 
 @pytest.fixture(scope="session")

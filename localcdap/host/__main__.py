@@ -24,7 +24,8 @@ from localcdap.security.principals import set_process_principal
 from localcdap.settings import load_settings
 from localcdap.version import VERSION
 
-_PAUSE_S: Final = 0.1
+_PAUSE_S: Final = 0.5
+"""Seconds between two looks at whether the host is needed, each of which asks the database."""
 
 
 def serve(home: Home, report: HostReport, *, expects_run: bool = False) -> None:
@@ -48,7 +49,6 @@ def serve(home: Home, report: HostReport, *, expects_run: bool = False) -> None:
         report.fail(error)
         raise
     # What a host has loaded stays; the collector would look at it again and again.
-    gc.collect()
     gc.freeze()
     signal.signal(signal.SIGTERM, lambda *_: host.leaving.set())
     report.succeed()

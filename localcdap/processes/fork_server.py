@@ -304,7 +304,6 @@ class ForkServer:
             its only caller has ended.
         """
         # The collector would write to every object, and so copy it.
-        gc.collect()
         gc.freeze()
         while self._is_current() and (connection := self._entrance.accept()) is not None:
             with connection, contextlib.suppress(OSError, EOFError, msgspec.DecodeError):

@@ -138,7 +138,7 @@ def test_a_client_hears_what_others_do(program: Program):
         waiting = threading.Thread(
             target=lambda: received.extend(
                 m.payload["kind"]
-                for m in host.messaging.fetch("system", ["entities", "runs"], position, wait_s=30)
+                for m in host.messaging.fetch("system", ["entities", "runs"], position, wait_s=60)
             )
         )
         waiting.start()

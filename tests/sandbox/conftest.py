@@ -9,6 +9,8 @@ import pytest
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.model import PluginRef
+from localcdap.processes.fork_server import OwnedForkServer
+from localcdap.sandbox import launchers
 from localcdap.sandbox.stage_configuration import ConfigureRequest
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.artifacts.authoring import write
@@ -53,6 +55,14 @@ def request_of(tmp_path: Path) -> Request:
         return ConfigureRequest(ref, "stage 1", **{"properties": {}, **more})
 
     return request_of
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_fork_servers() -> Iterator[None]:
+    """Each launcher has a fork server of its own, as in a host: these are the tests of both."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(launchers, "OwnedForkServer", OwnedForkServer)
+        yield
 
 
 @pytest.fixture(scope="module")

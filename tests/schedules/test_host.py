@@ -156,9 +156,13 @@ def test_the_server_keeps_a_host_up_in_which_schedules_act(
     try:
         app = "/v3/namespaces/default/apps/p"
         assert ask(address, "POST", f"{app}/schedules/often/enable") == "OK"
-        time.sleep(5)  # a host without the server would end after a second
+        runs_path, deadline = f"{app}/workflows/DataPipelineWorkflow/runs", time.monotonic() + 60
+        # A host without the server would end after a second, so between two runs.
+        while len(ask(address, "GET", runs_path)) < 3:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
         assert ask(address, "POST", f"{app}/schedules/often/suspend") == "OK"
-        runs = ask(address, "GET", f"{app}/workflows/DataPipelineWorkflow/runs")
+        runs = ask(address, "GET", runs_path)
         (last,) = ask(address, "GET", f"{app}/workflows/DataPipelineWorkflow/previousruntime")
     finally:
         run_program("stop")

@@ -10,14 +10,16 @@ import pytest
 from textual.app import App
 from textual.await_remove import AwaitRemove
 from textual.cache import LRUCache
+from textual.containers import Horizontal, Vertical
 from textual.css import stylesheet as textual_stylesheet
 from textual.css.stylesheet import Stylesheet, StylesheetParseError
 from textual.events import Key, MouseDown
 from textual.geometry import Region
-from textual.widgets import OptionList, Static, TextArea
+from textual.widgets import DataTable, Input, OptionList, Static, TextArea
 from textual_autocomplete import AutoComplete
 
-from localcdap.tui.textual_internals.app import CachedStylesheet, InternalsApp
+from localcdap.tui.textual_internals.app import InternalsApp
+from localcdap.tui.textual_internals.stylesheet import CachedStylesheet
 from localcdap.tui.textual_internals.text_area import HighlightedTextArea
 
 _SOURCES = 100
@@ -87,7 +89,7 @@ def test_rules_are_left_as_they_were_when_new_ones_are_wrong():
     [
         (App, ("_handle_exception", "_fatal_error", "_close_messages_no_wait", "_prune")),
         (App, ("_check_action_state",)),
-        (Stylesheet, ("set_variables", "parse")),
+        (Stylesheet, ("set_variables", "parse", "replace_rules", "_process_component_classes")),
         (OptionList, ("_move_page",)),
         (
             TextArea,
@@ -107,6 +109,7 @@ def test_the_signatures_of_the_overridden_methods_are_the_known_ones():
             (App, "_prune"),
             (App, "_handle_exception"),
             (App, "_check_action_state"),
+            (Stylesheet, "apply"),
             (AwaitRemove, "__init__"),
             (OptionList, "_move_page"),
             (TextArea, "_set_document"),
@@ -119,6 +122,7 @@ def test_the_signatures_of_the_overridden_methods_are_the_known_ones():
         "App._prune": ["self", "nodes", "parent"],
         "App._handle_exception": ["self", "error"],
         "App._check_action_state": ["self", "action", "default_namespace"],
+        "Stylesheet.apply": ["self", "node", "animate", "cache"],
         "AwaitRemove.__init__": ["self", "tasks", "post_remove"],
         "OptionList._move_page": ["self", "direction"],
         "TextArea._set_document": ["self", "text", "language"],
@@ -212,3 +216,49 @@ async def test_an_area_without_styles_is_blank():
         assert any("text" in strip.text for strip in area.render_lines(crop))
         area._component_styles.clear()
         assert [strip.text for strip in area.render_lines(crop)] == [" " * 10] * 2
+
+
+class Styled(InternalsApp):
+    CSS = """
+    .outer Input { margin: 1; }
+    .outer > Horizontal Static.marked { color: red; }
+    #form:disabled Static { color: blue; }
+    Input:focus { color: green; }
+    Horizontal:hover Static { background: yellow; }
+    """
+
+    def compose(self):
+        with Vertical(id="form"), Horizontal():
+            yield Input()
+            yield Static("one", classes="marked")
+            yield DataTable()
+
+
+async def test_the_styles_are_those_of_textual_whatever_changes():
+    app = Styled()
+    async with app.run_test() as pilot:
+        form, row = app.query_one("#form"), app.query_one(Horizontal)
+        for change in (
+            lambda: None,
+            lambda: form.add_class("outer"),
+            lambda: app.set_focus(None),
+            lambda: setattr(form, "disabled", True),
+            lambda: setattr(app, "theme", "textual-light"),
+            lambda: setattr(row, "mouse_hover", True),
+            lambda: form.mount(Static("two", classes="marked"), Input()),
+            lambda: row.mount(Static("three", classes="marked"), Input()),
+            lambda: form.remove_class("outer"),
+            lambda: setattr(form, "disabled", False),
+        ):
+            change()
+            await pilot.pause()
+            app.stylesheet.update(app.screen)
+            for node in app.screen.walk_children():
+                cached = read_styles(node)
+                Stylesheet.apply(app.stylesheet, node)
+                assert read_styles(node) == cached
+
+
+def read_styles(node):
+    parts = {name: part.base.get_rules() for name, part in node._component_styles.items()}
+    return node.styles.base.get_rules(), parts, node._has_hover_style, node._has_focus_within

@@ -200,7 +200,6 @@ class EditingService:
         """
         if not self._has_frozen:
             self._has_frozen = True
-            gc.collect()
             gc.freeze()
 
     def _refresh(self) -> None:

@@ -68,7 +68,6 @@ class RestServer:
         # Uvicorn raises the signal again after it has ended, which would end the process at once.
         signal.signal(signal.SIGTERM, lambda *_: None)
         # What was loaded stays; the collector would look at it again and again, for 50 ms each time.
-        gc.collect()
         gc.freeze()
         on_start()  # the socket accepts connections already
         uvicorn.Server(config).run([self._socket])

@@ -1,19 +1,16 @@
-"""Private parts of Textual around the app: stylesheet, removal of widgets, errors, keys, the terminal."""
+"""Private parts of Textual around the app: removal of widgets, errors, keys, the terminal."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from textual._callback import invoke
 from textual.app import App
 from textual.await_remove import AwaitRemove
 from textual.binding import Binding
-from textual.cache import LRUCache
-from textual.css.model import RuleSet
 from textual.css.query import NoMatches
-from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 from textual.events import Event, InputEvent, MouseDown
 from textual.filter import LineFilter
@@ -23,44 +20,7 @@ from textual.worker import WorkerFailed
 
 from localcdap.tui.textual_internals.control_filter import ControlFilter
 from localcdap.tui.textual_internals.strip import install_lazy_caches
-
-_SOURCES: Final = 1024
-"""Sources whose rules are cached. Each widget class is one source; the studio has about 150."""
-_THEMES: Final = 2
-"""Themes whose rules are cached: the current one, and the default one that is active before it."""
-
-_Rules = LRUCache[tuple[object, ...], list[RuleSet]]
-_parsed: Final[LRUCache[frozenset[tuple[str, str]], _Rules]] = LRUCache(_THEMES)
-
-
-class CachedStylesheet(Stylesheet):
-    """A stylesheet that caches the parsed rules of every source.
-
-    Textual caches 64 sources and drops the oldest first. With more sources than that (each new widget class
-    adds one) every lookup misses: all sources are parsed again, which takes longer than to show a dialog.
-    """
-
-    def __init__(self, *, variables: dict[str, str] | None = None) -> None:
-        super().__init__(variables=variables)
-        self._parse_cache = _get_rules(self._variables)
-
-    def set_variables(self, variables: dict[str, str]) -> None:
-        self._parse_cache = LRUCache(1)  # the method of the base class clears it
-        super().set_variables(variables)
-        self._parse_cache = _get_rules(variables)
-
-    def reparse(self) -> None:
-        """Parse all sources with the current variables; cached ones cost nothing."""
-        self.parse()
-
-
-def _get_rules(variables: Mapping[str, str]) -> _Rules:
-    """Return the cache of the rules that were parsed with these variables."""
-    key = frozenset(variables.items())
-    rules = _parsed.get(key)
-    if rules is None:
-        rules = _parsed[key] = LRUCache(_SOURCES)
-    return rules
+from localcdap.tui.textual_internals.stylesheet import CachedStylesheet
 
 
 class CancellableRemove(AwaitRemove):
