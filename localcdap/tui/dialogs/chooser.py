@@ -9,7 +9,6 @@ from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -30,17 +29,8 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
 
     DEFAULT_CSS = """
     Chooser {
-        align-horizontal: center;
-        background: $background 60%;
-        & > #chooser {
-            width: 84;
-            max-width: 96%;
-            height: auto;
-            max-height: 80%;
-            margin-top: 2;
-            padding: 1 2;
-            background: $surface;
-        }
+        align: center top;
+        & > #dialog { width: 84; max-height: 80%; margin-top: 2; }
         & #chooser-title { color: $text-muted; padding: 0 1; }
         & #chooser-input {
             height: 1; border: none; padding: 0 1; margin: 0 0 1 0; background: $boost;
@@ -80,17 +70,14 @@ class Chooser(DialogScreen[_T | None], Generic[_T]):
         self._filled = query
         """What the list is filtered by."""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="chooser"):
-            if self._title:
-                yield Static(self._title, id="chooser-title")
-            yield Input(
-                self._query, placeholder=self._placeholder, id="chooser-input", compact=True
-            )
-            listed = StudioOptionList(id="chooser-list")
-            listed.can_focus = False
-            yield listed
-            yield Static(id="chooser-detail")
+    def compose_body(self) -> ComposeResult:
+        if self._title:
+            yield Static(self._title, id="chooser-title")
+        yield Input(self._query, placeholder=self._placeholder, id="chooser-input", compact=True)
+        listed = StudioOptionList(id="chooser-list")
+        listed.can_focus = False
+        yield listed
+        yield Static(id="chooser-detail")
 
     def on_mount(self) -> None:
         self._fill(self._query)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
@@ -28,15 +28,9 @@ class LinesDialog(DialogScreen[bool]):
 
     DEFAULT_CSS = """
     LinesDialog {
-        align: center middle;
-        background: $background 60%;
-        & > #lines {
-            width: 100; max-width: 94%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
-        }
-        & #lines-title { height: auto; }
-        & #lines-blocks { height: auto; max-height: 28; margin: 1 0; scrollbar-size-vertical: 1; }
+        & > #dialog { width: 100; }
+        & #lines-blocks { height: auto; max-height: 28; margin-bottom: 1; scrollbar-size-vertical: 1; }
         & #lines-blocks > Static { height: auto; margin-bottom: 1; }
-        & #lines-keys { height: 1; color: $foreground 60%; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -61,19 +55,17 @@ class LinesDialog(DialogScreen[bool]):
         self._warning = warning
         self._verb = verb
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="lines"):
-            title = Content.styled(sanitize_for_terminal(self._title), "bold")
-            if self._warning:
-                title += Content.styled(
-                    f"\n{sanitize_for_terminal(self._warning)}", "$text-warning"
-                )
-            yield Static(title, id="lines-title")
-            with VerticalScroll(id="lines-blocks"):
-                for block in self._list_blocks():
-                    yield Static(block)
-            keys = f"enter {self._verb.lower()}  " if self._verb else ""
-            yield Static(Content(f"{keys}y copy  escape back"), id="lines-keys")
+    def compose_body(self) -> ComposeResult:
+        title = Content(sanitize_for_terminal(self._title))
+        if self._warning:
+            warning = sanitize_for_terminal(self._warning)
+            title += Content.styled(f"\n{warning}", "$text-warning not bold")
+        yield Static(title, id="dialog-title")
+        with VerticalScroll(id="lines-blocks"):
+            for block in self._list_blocks():
+                yield Static(block)
+        keys = f"enter {self._verb.lower()}  " if self._verb else ""
+        yield Static(Content(f"{keys}y copy  escape back"), id="dialog-keys")
 
     def _list_blocks(self) -> list[Content]:
         return [

@@ -8,9 +8,7 @@ from typing import ClassVar, Final
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from localcdap.api import metadata_rules
 from localcdap.api.errors import LocalcdapError
@@ -19,7 +17,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.metadata.entities import format_entity
 from localcdap.metadata.mutations import MetadataChange
 from localcdap.text import sanitize_for_terminal
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 
 _TAG: Final = "tag"
@@ -38,14 +36,9 @@ class MetadataDialog(DialogScreen[None]):
         Binding("y", "copy", "copy", id="metadata.copy", show=False),
     ]
     DEFAULT_CSS = """
-    MetadataDialog { align: center middle; background: $background 60%; }
-    MetadataDialog > Vertical {
-        width: 90; max-width: 96%; height: 28; max-height: 90%; padding: 1 2; background: $surface;
-    }
-    MetadataDialog #metadata-entity { height: auto; margin-bottom: 1; }
-    MetadataDialog FilteredList { height: 1fr; }
-    MetadataDialog #metadata-problem { height: auto; color: $text-error; }
+    MetadataDialog > #dialog { width: 90; height: 28; }
     """
+    HAS_FOOTER = True
     AUTO_FOCUS = "FilteredListOptions"
 
     def __init__(self, entity: MetadataEntity) -> None:
@@ -53,22 +46,17 @@ class MetadataDialog(DialogScreen[None]):
         self.entity = entity
         self._metadata = ScopedMetadata()
 
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Static(id="metadata-entity")
-            yield FilteredList(
-                verb="change",
-                can_filter=False,
-                empty="No metadata yet: t adds a tag, p sets a property.",
-            )
-            yield Static(id="metadata-problem")
-        yield Footer(show_command_palette=False)
+    def compose_body(self) -> ComposeResult:
+        path = sanitize_for_terminal(format_entity(self.entity), single_line=True)
+        yield create_title("Tags and properties", path)
+        yield FilteredList(
+            verb="change",
+            can_filter=False,
+            empty="No metadata yet: t adds a tag, p sets a property.",
+        )
+        yield Static(id="dialog-problem")
 
     def on_mount(self) -> None:
-        path = sanitize_for_terminal(format_entity(self.entity), single_line=True)
-        self.query_one("#metadata-entity", Static).update(
-            Content.assemble(("Tags and properties  ", "bold"), (path, "$foreground 60%"))
-        )
         self._read()
 
     def explain_disabled(self, action: str) -> str | None:
@@ -146,11 +134,11 @@ class MetadataDialog(DialogScreen[None]):
         """Change the metadata, then show all of it; an error stays in sight."""
         if key is not None:
             self.query_one(FilteredList).show(f"{MetadataScope.USER} {key}")
-        self._show_problem("")
+        self.show_problem("")
         self.call(
             change,
             on_result=lambda _: self._read(),
-            on_error=lambda error: self._show_problem(error.full_message),
+            on_error=self.show_error,
             group="change",
             ordered=True,
         )
@@ -166,10 +154,7 @@ class MetadataDialog(DialogScreen[None]):
 
     def _show_unreadable(self, error: LocalcdapError) -> None:
         self.query_one(FilteredList).set_entries([], empty="")
-        self._show_problem(error.full_message)
-
-    def _show_problem(self, text: str) -> None:
-        self.query_one("#metadata-problem", Static).update(Content(sanitize_for_terminal(text)))
+        self.show_error(error)
 
     def _fill(self, metadata: ScopedMetadata) -> None:
         self._metadata = metadata

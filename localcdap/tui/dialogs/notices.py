@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.notifications import SeverityLevel
 from textual.widgets import Static
@@ -56,10 +56,7 @@ class NoticesDialog(DialogScreen[None]):
 
     DEFAULT_CSS = """
     NoticesDialog {
-        align: center middle;
-        background: $background 60%;
-        & > #notices { width: 90%; max-width: 100; height: 80%; padding: 1 2; background: $surface; }
-        & #notices-title { color: $text-muted; padding-bottom: 1; }
+        & > #dialog { width: 90%; max-width: 100; height: 80%; }
         & .notice { height: auto; padding-bottom: 1; }
     }
     """
@@ -68,14 +65,13 @@ class NoticesDialog(DialogScreen[None]):
         super().__init__()
         self._notices = notices.newest_first
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="notices"):
-            yield Static("Notices, newest first", id="notices-title")
-            with VerticalScroll():
-                for notice in self._notices:
-                    yield Static(_render_notice(notice), classes="notice")
-                if not self._notices:
-                    yield Static("Nothing yet.", classes="notice")
+    def compose_body(self) -> ComposeResult:
+        yield Static("Notices, newest first", id="dialog-title")
+        with VerticalScroll():
+            for notice in self._notices:
+                yield Static(_render_notice(notice), classes="notice")
+            if not self._notices:
+                yield Static("Nothing yet.", classes="notice")
 
 
 def _render_notice(notice: Notice) -> Content:

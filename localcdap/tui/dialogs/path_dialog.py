@@ -8,7 +8,6 @@ from typing import ClassVar, TypeVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
@@ -26,10 +25,8 @@ class PathDialog(DialogScreen[_T]):
 
     DEFAULT_CSS = """
     PathDialog {
-        align-horizontal: center;
-        background: $background 60%;
-        & > #files { width: 84; max-width: 96%; height: auto; max-height: 80%; margin-top: 2; padding: 1 2;
-                     background: $surface; }
+        align: center top;
+        & > #dialog { width: 84; max-height: 80%; margin-top: 2; }
         & #files-title { color: $text-muted; padding: 0 1; }
         & #files-input { height: 1; border: none; padding: 0 1; margin-bottom: 1; background: $boost; }
         & #files-list {
@@ -58,17 +55,12 @@ class PathDialog(DialogScreen[_T]):
         self._waiting: list[Callable[[], object]] = []
         """What is to be done when all that was typed is listed."""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="files"):
-            yield Static(Content(self._title), id="files-title")
-            yield Input(
-                self._typed,
-                placeholder="path, or some letters of it",
-                id="files-input",
-                compact=True,
-            )
-            yield from self.compose_list()
-            yield Static(Content(self.help), id="files-help")
+    def compose_body(self) -> ComposeResult:
+        yield Static(Content(self._title), id="files-title")
+        hint = "path, or some letters of it"
+        yield Input(self._typed, placeholder=hint, id="files-input", compact=True)
+        yield from self.compose_list()
+        yield Static(Content(self.help), id="files-help")
 
     def compose_list(self) -> ComposeResult:
         """Yield the list, and what stands beside it."""

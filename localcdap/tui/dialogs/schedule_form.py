@@ -9,11 +9,11 @@ from typing import ClassVar, Final
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.suggester import Suggester, SuggestFromList
 from textual.widget import Widget
-from textual.widgets import Button, Footer, Input, Static
+from textual.widgets import Input, Static
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.host.cdap import Cdap
@@ -34,11 +34,10 @@ from localcdap.schedules.texts import (
     write_duration,
 )
 from localcdap.text import plural, sanitize_for_terminal
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_row
 from localcdap.tui.dialogs.mapping_names import MappingNames, PairSuggester, read_mapping_names
 from localcdap.tui.dialogs.schedule_conditions import (
     CONDITION_FIELDS,
-    ConditionField,
     find_shown,
     write_constraint,
 )
@@ -82,28 +81,19 @@ class ScheduleForm(DialogScreen[str]):
 
     DEFAULT_CSS = """
     ScheduleForm {
-        align: center middle; background: $background 60%;
-        & > Vertical {
-            width: 84; max-width: 96%; height: 26; max-height: 92%; padding: 1 2; background: $surface;
-        }
-        & #form-title { text-style: bold; margin-bottom: 1; }
+        & > #dialog { width: 84; height: 26; max-height: 92%; }
         & #form-fields { height: 1fr; scrollbar-size: 1 1; }
-        & .row { height: 1; }
-        & .row > .label { width: 20; color: $text-muted; }
-        & .row > Input { width: 1fr; border: none; height: 1; padding: 0 1; background: $panel; }
         & .row > StudioCheckbox { border: none; height: 1; padding: 0 0 0 1; background: $surface; }
         & #form-times { height: 5; margin: 0 0 0 20; color: $text-muted; }
         & #form-times.-wrong { color: $text-error; }
         & #form-hidden { margin: 0 0 0 20; color: $text-muted; }
         & #form-problems { height: auto; max-height: 6; scrollbar-size: 1 1; }
-        & #form-problem { height: auto; color: $text-error; }
-        & #form-buttons { height: 1; margin-top: 1; align-horizontal: right; }
-        & Button { margin-left: 2; min-width: 12; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "take", "apply", priority=True),
+        Binding("ctrl+s", "accept", "apply", priority=True),
     ]
+    HAS_FOOTER = True
 
     def __init__(
         self,
@@ -119,23 +109,19 @@ class ScheduleForm(DialogScreen[str]):
         self._apply = apply
         self._is_applying = False
 
-    def compose(self) -> ComposeResult:
-        found = self._schedule
-        title = "New schedule of" if found is None else f"Schedule {found.name} of"
-        with Vertical():
-            yield Static(Content(f"{title} {self._pipeline}"), id="form-title")
-            with VerticalScroll(id="form-fields", can_focus=False):
-                if found is None:
-                    yield from _compose_text("name", "name", "")
-                yield from self._compose_triggers()
-                yield from self._compose_conditions()
-                yield from self._compose_mappings()
-            with VerticalScroll(id="form-problems", can_focus=False):
-                yield Static(id="form-problem")
-            with Horizontal(id="form-buttons"):
-                yield Button("Cancel", id="cancel", compact=True)
-                yield Button("Apply", id="take", variant="primary", compact=True)
-        yield Footer(show_command_palette=False)
+    def compose_body(self) -> ComposeResult:
+        schedule = self._schedule
+        title = "New schedule of" if schedule is None else f"Schedule {schedule.name} of"
+        yield Static(Content(f"{title} {self._pipeline}"), id="dialog-title")
+        with VerticalScroll(id="form-fields", can_focus=False):
+            if schedule is None:
+                yield _create_text("name", "name", "")
+            yield from self._compose_triggers()
+            yield from self._compose_conditions()
+            yield from self._compose_mappings()
+        with VerticalScroll(id="form-problems", can_focus=False):
+            yield Static(id="dialog-problem")
+        yield from self.compose_buttons("Apply")
 
     def _compose_triggers(self) -> ComposeResult:
         found, namespace = self._schedule, self.studio.namespace
@@ -151,21 +137,17 @@ class ScheduleForm(DialogScreen[str]):
             for each in parts
             if isinstance(each, PartitionTrigger)
         ]
-        yield from _compose_text("at times", "cron", time.cron_expression if time else "")
+        yield _create_text("at times", "cron", time.cron_expression if time else "")
         yield Static(_WEEKDAYS_NOTE, id="form-times")
         zone = (time.time_zone if time else "") or ""
-        yield from _compose_text("time zone", "zone", zone, "that of this machine")
+        yield _create_text("time zone", "zone", zone, "that of this machine")
         pipelines, datasets = self._choices.pipelines, self._choices.datasets
         example = "PIPELINE=COMPLETED"
-        yield from _compose_text(
-            "after runs of", "runs", " ".join(runs), example, _suggest(pipelines)
-        )
+        yield _create_text("after runs of", "runs", " ".join(runs), example, _suggest(pipelines))
         name = "for partitions of"
-        yield from _compose_text(
-            name, "partitions", " ".join(data), "DATASET=1", _suggest(datasets)
-        )
+        yield _create_text(name, "partitions", " ".join(data), "DATASET=1", _suggest(datasets))
         is_any = found is not None and isinstance(found.trigger, OrTrigger)
-        yield from _compose_switch("one of these is enough", "any", is_on=is_any)
+        yield create_row("", StudioCheckbox("one of these is enough", is_any, id="form-any"))
 
     def _compose_conditions(self) -> ComposeResult:
         for each in CONDITION_FIELDS:
@@ -173,13 +155,17 @@ class ScheduleForm(DialogScreen[str]):
             text = (
                 write_constraint(found, find_zone_of(self._schedule)) if found is not None else ""
             )
-            yield from _compose_condition(
-                each, text, waits=found is not None and found.wait_until_met
-            )
+            fields: list[Widget] = [_create_input(each.name, text, each.example)]
+            if each.can_drop:
+                waits = found is not None and found.wait_until_met
+                fields.append(
+                    StudioCheckbox("wait, else drop", waits, id=f"form-{each.name}-waits")
+                )
+            yield create_row(each.label, *fields)
         timeout = write_duration(self._schedule.timeout_millis) if self._schedule else ""
-        yield from _compose_text("waits at most", "timeout", timeout, write_duration(DAY_MS))
+        yield _create_text("waits at most", "timeout", timeout, write_duration(DAY_MS))
         given = format_arguments(self._schedule)
-        yield from _compose_text("arguments", "arguments", given, "name=value, name=value")
+        yield _create_text("arguments", "arguments", given, "name=value, name=value")
 
     def _compose_mappings(self) -> ComposeResult:
         """Compose the rows of what a run takes from the run that has triggered it."""
@@ -193,7 +179,7 @@ class ScheduleForm(DialogScreen[str]):
                 "ARGUMENT=STAGE.PROPERTY, of its pipeline",
             ),
         ):
-            yield from _compose_text(label, field, text, example, PairSuggester())
+            yield _create_text(label, field, text, example, PairSuggester())
         hidden = list_hidden_mappings(self._schedule)
         count = len(hidden.arguments) + len(hidden.plugin_properties)
         if count:
@@ -252,35 +238,26 @@ class ScheduleForm(DialogScreen[str]):
         times.set_class(is_wrong, "-wrong")
         times.update(Content(sanitize_for_terminal(text)))
 
-    @on(Button.Pressed, "#cancel")
-    def _cancel(self) -> None:
-        self.dismiss(None)
-
-    @on(Button.Pressed, "#take")
-    def _take(self) -> None:
-        self.action_take()
-
-    def action_take(self) -> None:
+    def action_accept(self) -> None:
         """Make or change the schedule, or say what is wrong."""
         if self._is_applying:
             return
         try:
             answer = self._build_answer()
         except BadRequestError as error:
-            self._show_problem(error)
+            self.show_error(error)
             return
         self._is_applying = True
         self.call(
             lambda cdap: self._apply(cdap, answer),
             on_result=lambda _: self.dismiss(answer.name),
-            on_error=self._show_problem,
+            on_error=self.show_error,
         )
 
-    def _show_problem(self, error: LocalcdapError) -> None:
+    def show_error(self, error: LocalcdapError) -> None:
         self._is_applying = False
-        text = sanitize_for_terminal(error.full_message)
-        self.query_one("#form-problem", Static).update(Content(text))
-        self.query_one("#form-problems").can_focus = bool(text)
+        super().show_error(error)
+        self.query_one("#form-problems").can_focus = True
         if self.focused is not None:  # the text takes lines of the fields
             self.call_after_refresh(self.focused.scroll_visible)
 
@@ -305,35 +282,20 @@ def _suggest(known: Sequence[str]) -> Suggester | None:
     return SuggestFromList(known) if known else None
 
 
-def _compose_text(
+def _create_text(
     label: str,
     field: str,
     value: str,
     placeholder: str = "",
     suggester: Suggester | None = None,
-) -> ComposeResult:
-    """Compose a row with a text."""
-    with Horizontal(classes="row"):
-        yield Static(label, classes="label")
-        yield Input(
-            value,
-            placeholder=placeholder,
-            suggester=suggester,
-            id=f"form-{field}",
-            compact=True,
-        )
+) -> Horizontal:
+    """Return a row with a text."""
+    return create_row(label, _create_input(field, value, placeholder, suggester))
 
 
-def _compose_condition(field: ConditionField, text: str, *, waits: bool) -> ComposeResult:
-    """Compose a row with a condition, and whether a run that does not meet it waits."""
-    with Horizontal(classes="row"):
-        yield Static(field.label, classes="label")
-        yield Input(text, placeholder=field.example, id=f"form-{field.name}", compact=True)
-        if field.can_drop:
-            yield StudioCheckbox("wait, else drop", waits, id=f"form-{field.name}-waits")
-
-
-def _compose_switch(label: str, field: str, *, is_on: bool) -> ComposeResult:
-    with Horizontal(classes="row"):
-        yield Static("", classes="label")
-        yield StudioCheckbox(label, is_on, id=f"form-{field}")
+def _create_input(
+    field: str, value: str, placeholder: str, suggester: Suggester | None = None
+) -> Input:
+    return Input(
+        value, placeholder=placeholder, suggester=suggester, id=f"form-{field}", compact=True
+    )

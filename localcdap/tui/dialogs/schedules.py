@@ -8,9 +8,8 @@ from typing import ClassVar, Final
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.host.cdap import Cdap
@@ -18,7 +17,7 @@ from localcdap.schedules.constraints import describe_constraint
 from localcdap.schedules.model import EventKind, ScheduleEvent, ScheduleStatus, ScheduleSummary
 from localcdap.schedules.triggers import describe_trigger
 from localcdap.text import format_time, sanitize_for_terminal
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
 from localcdap.tui.dialogs.schedule_entries import can_edit
 from localcdap.tui.dialogs.schedule_form import FormAnswer, ScheduleChoices, ScheduleForm
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
@@ -37,15 +36,10 @@ class SchedulesDialog(DialogScreen[None]):
         Binding("d,delete", "remove", "delete", id="schedules.remove"),
     ]
     DEFAULT_CSS = """
-    SchedulesDialog { align: center middle; background: $background 60%; }
-    SchedulesDialog > Vertical {
-        width: 96; max-width: 96%; height: 26; max-height: 90%; padding: 1 2; background: $surface;
-    }
-    SchedulesDialog #schedules-title { height: auto; margin-bottom: 1; }
-    SchedulesDialog FilteredList { height: 1fr; }
+    SchedulesDialog > #dialog { width: 96; height: 26; }
     SchedulesDialog #schedules-detail { height: auto; max-height: 10; margin-top: 1; }
-    SchedulesDialog #schedules-problem { height: auto; color: $text-error; }
     """
+    HAS_FOOTER = True
     AUTO_FOCUS = "FilteredListOptions"
 
     def __init__(self, pipeline: str) -> None:
@@ -53,25 +47,15 @@ class SchedulesDialog(DialogScreen[None]):
         self.pipeline = pipeline
         self._found: dict[str, ScheduleSummary] = {}
 
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Static(id="schedules-title")
-            yield FilteredList(
-                verb="change", can_filter=False, empty="No schedules yet: a adds one."
-            )
-            yield Static(id="schedules-detail")
-            yield Static(id="schedules-problem")
-        yield Footer(show_command_palette=False)
+    def compose_body(self) -> ComposeResult:
+        name = sanitize_for_terminal(self.pipeline, single_line=True)
+        note = "They act while the studio, a command or the server is open."
+        yield create_title(f"Schedules of {name}", note)
+        yield FilteredList(verb="change", can_filter=False, empty="No schedules yet: a adds one.")
+        yield Static(id="schedules-detail")
+        yield Static(id="dialog-problem")
 
     def on_mount(self) -> None:
-        name = sanitize_for_terminal(self.pipeline, single_line=True)
-        self.query_one("#schedules-title", Static).update(
-            Content.assemble(
-                ("Schedules of ", "bold"),
-                (name, "bold"),
-                ("  They act while the studio, a command or the server is open.", _MUTED),
-            )
-        )
         self._read()
 
     def explain_disabled(self, action: str) -> str | None:
@@ -134,7 +118,7 @@ class SchedulesDialog(DialogScreen[None]):
         try:
             choices = await self.call_and_wait(lambda cdap: _read_choices(cdap, namespace))
         except LocalcdapError as error:
-            self._show_problem(error.full_message)
+            self.show_error(error)
             return
         schedule = before.schedule if before is not None else None
 
@@ -145,17 +129,17 @@ class SchedulesDialog(DialogScreen[None]):
         form = ScheduleForm(self.pipeline, choices, schedule, apply)
         name = await self.app.push_screen_wait(form)
         if name is not None:
-            self._show_problem("")
+            self.show_problem("")
             self.query_one(FilteredList).show(name)
             self._read()
 
     def _change(self, change: Callable[[Cdap], object]) -> None:
         """Change schedules, then show all of them; an error stays in sight."""
-        self._show_problem("")
+        self.show_problem("")
         self.call(
             change,
             on_result=lambda _: self._read(),
-            on_error=lambda error: self._show_problem(error.full_message),
+            on_error=self.show_error,
             group="change",
             ordered=True,
         )
@@ -165,7 +149,7 @@ class SchedulesDialog(DialogScreen[None]):
         self.call(
             lambda cdap: cdap.schedules.list_schedules(namespace, pipeline),
             on_result=self._fill,
-            on_error=lambda error: self._show_problem(error.full_message),
+            on_error=self.show_error,
             group="schedules",
         )
 
@@ -184,7 +168,7 @@ class SchedulesDialog(DialogScreen[None]):
         self.call(
             lambda cdap: cdap.schedules.list_events(*key, _EVENTS),
             on_result=lambda events: self._show_detail(found, events),
-            on_error=lambda error: self._show_problem(error.full_message),
+            on_error=self.show_error,
             group="detail",
         )
 
@@ -200,9 +184,6 @@ class SchedulesDialog(DialogScreen[None]):
         if not events:
             lines.append(Content.styled("Nothing was triggered yet.", _MUTED))
         self.query_one("#schedules-detail", Static).update(Content("\n").join(lines))
-
-    def _show_problem(self, text: str) -> None:
-        self.query_one("#schedules-problem", Static).update(Content(sanitize_for_terminal(text)))
 
     @property
     def _highlighted(self) -> ScheduleSummary | None:

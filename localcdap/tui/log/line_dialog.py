@@ -7,7 +7,6 @@ from typing import ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static, TextArea
 
@@ -21,10 +20,7 @@ class LineDialog(DialogScreen[None]):
 
     DEFAULT_CSS = """
     LineDialog {
-        align: center middle;
-        background: $background 60%;
-        & > #line { width: 90%; height: 80%; background: $surface; padding: 1 2; }
-        & #line-title { height: 1; color: $text-muted; margin-bottom: 1; }
+        & > #dialog { width: 90%; height: 80%; }
         & TextArea { height: 1fr; border: none; padding: 0; background: $surface; }
     }
     """
@@ -40,13 +36,14 @@ class LineDialog(DialogScreen[None]):
         self._line = line
         self._text = sanitize_lines(line.text)
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         line = self._line
-        with Vertical(id="line"):
-            stage = f"  {sanitize_name(line.stage)}" if line.stage else ""
-            title = f"line {line.number:,}  {format_clock(line.time)}  {sanitize_name(line.level)}{stage}"
-            yield Static(Content(title), id="line-title")
-            yield TextArea(self._text, read_only=True, soft_wrap=True, show_cursor=False)
+        stage = f"  {sanitize_name(line.stage)}" if line.stage else ""
+        title = (
+            f"line {line.number:,}  {format_clock(line.time)}  {sanitize_name(line.level)}{stage}"
+        )
+        yield Static(Content(title), id="dialog-title")
+        yield TextArea(self._text, read_only=True, soft_wrap=True, show_cursor=False)
 
     def action_copy_text(self) -> None:
         area = self.query_one(TextArea)

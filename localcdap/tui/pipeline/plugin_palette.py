@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import HorizontalScroll, Vertical
+from textual.containers import HorizontalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -124,15 +124,10 @@ class StagePalette(DialogScreen[PluginSummary]):
 
     DEFAULT_CSS = """
     StagePalette {
-        align-horizontal: center;
-        background: $background 60%;
-        & > #palette {
-            width: 84; max-width: 96%; height: 90%; max-height: 40; margin-top: 1; padding: 1 2 0 2;
-            background: $surface;
-        }
+        align: center top;
+        & > #dialog { width: 84; height: 90%; max-height: 40; margin-top: 1; padding: 1 2 0 2; }
         & #palette-title { color: $text-muted; padding: 0 1; height: 1; }
         & #palette-chips { height: 1; margin: 0 1 1 1; overflow: auto hidden; }
-        & FilteredList { height: 1fr; }
         & FilteredList > .filter { margin-bottom: 1; }
         & FilteredList > FilteredListOptions > .option-list--option-highlighted {
             background: $primary 40%; color: $text;
@@ -144,7 +139,7 @@ class StagePalette(DialogScreen[PluginSummary]):
         Binding("down,ctrl+n,ctrl+j", "move(1)", "next", show=False, priority=True),
         Binding("up,ctrl+p,ctrl+k", "move(-1)", "previous", show=False, priority=True),
         Binding("enter", "take", "add", show=False, priority=True),
-        Binding("escape", "back", "back", show=False, priority=True),
+        Binding("escape", "dismiss_empty", "back", show=False, priority=True),
     ]
     AUTO_FOCUS = ".filter"
 
@@ -168,12 +163,11 @@ class StagePalette(DialogScreen[PluginSummary]):
         self._is_awaited = False
         """Whether enter was pressed before there was anything to take."""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="palette"):
-            yield Static(Content(f"Add a stage{self._where}"), id="palette-title")
-            yield HorizontalScroll(id="palette-chips", can_focus=False)
-            yield FilteredList(empty="No plugin has all of these capabilities.")
-            yield Static(id="palette-about")
+    def compose_body(self) -> ComposeResult:
+        yield Static(Content(f"Add a stage{self._where}"), id="palette-title")
+        yield HorizontalScroll(id="palette-chips", can_focus=False)
+        yield FilteredList(empty="No plugin has all of these capabilities.")
+        yield Static(id="palette-about")
 
     def on_mount(self) -> None:
         self._listing.query_one(".filter").display = True
@@ -278,9 +272,6 @@ class StagePalette(DialogScreen[PluginSummary]):
             listing.call_when_filtered(lambda: self._take(listing.key))
         else:
             self._is_awaited = True
-
-    def action_back(self) -> None:
-        self.dismiss(None)
 
     def _take(self, key: str | None) -> None:
         plugin = self._plugins.get(key or "")

@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.widgets import Footer, Static, TextArea
+from textual.widgets import Static, TextArea
 
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.records.values import escape_unprintable, format_full
@@ -24,16 +23,12 @@ class ValueDialog(DialogScreen[None]):
         Binding("y", "copy", "copy", id="records.copy_value"),
     ]
     DEFAULT_CSS = """
-    ValueDialog { align: center middle; background: $background 60%; }
-    ValueDialog > Vertical {
-        width: 80%; max-width: 110; height: auto; max-height: 80%;
-        background: $surface; padding: 1 2;
-    }
-    ValueDialog .position { color: $text-muted; height: 1; }
+    ValueDialog > #dialog { width: 80%; max-width: 110; max-height: 80%; }
     ValueDialog TextArea {
         height: auto; max-height: 30; min-height: 3; border: none; padding: 0; background: $surface;
     }
     """
+    HAS_FOOTER = True
 
     def __init__(self, position: str, type: str, value: Any) -> None:
         super().__init__()
@@ -41,12 +36,10 @@ class ValueDialog(DialogScreen[None]):
         self._type = type
         self._value = value
 
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Static(f"{self._position} · {self._type}", markup=False, classes="position")
-            text = "null" if self._value is None else escape_unprintable(format_full(self._value))
-            yield TextArea(text, read_only=True, soft_wrap=True, show_cursor=False)
-        yield Footer(show_command_palette=False)
+    def compose_body(self) -> ComposeResult:
+        yield Static(f"{self._position} · {self._type}", markup=False, id="dialog-title")
+        text = "null" if self._value is None else escape_unprintable(format_full(self._value))
+        yield TextArea(text, read_only=True, soft_wrap=True, show_cursor=False)
 
     def action_copy(self) -> None:
         self.app.copy_to_clipboard(format_full(self._value))

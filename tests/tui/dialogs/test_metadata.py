@@ -92,7 +92,7 @@ async def test_an_entity_that_does_not_exist_says_so(open_studio):
     async with open_studio() as driver:
         driver.app.show_metadata(MetadataEntity.of_application("nothing", "default"))
         await driver.settled()
-        shown = str(driver.app.screen.query_one("#metadata-problem", Static).content)
+        shown = str(driver.app.screen.query_one("#dialog-problem", Static).content)
         assert "nothing" in shown
 
 

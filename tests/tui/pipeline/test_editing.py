@@ -313,7 +313,7 @@ async def test_settings_are_one_edit(open_studio, cdap):
         screen.query_one("#description").text = "All orders."
         screen.query_one("#numOfRecordsPreview").value = "x"
         await driver.press("ctrl+s")
-        assert "whole number" in str(screen.query_one("#settings-problem").render())
+        assert "whole number" in str(screen.query_one("#dialog-problem").render())
         screen.query_one("#numOfRecordsPreview").value = "7"
         screen.query_one("#resources-memoryMB").value = "512"
         screen.query_one("#properties").text = "system.spark.spark.sql.shuffle.partitions=2"

@@ -45,7 +45,7 @@ class PathBrowser(PathDialog[ChosenPath]):
 
     DEFAULT_CSS = """
     PathBrowser {
-        & > #files { width: 130; }
+        & > #dialog { width: 130; }
         & #files-row { height: auto; max-height: 30; }
         & #files-list { width: 2fr; min-height: 6; max-height: 30; }
         & #files-peek { width: 3fr; height: auto; min-height: 6; max-height: 30; margin-left: 1; padding: 0 1;

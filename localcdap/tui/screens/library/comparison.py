@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
@@ -53,13 +53,9 @@ class PipelineComparisonDialog(DialogScreen[bool]):
 
     DEFAULT_CSS = """
     PipelineComparisonDialog {
-        align: center middle;
-        background: $background 60%;
-        & > #comparison { width: 94%; height: 90%; padding: 1 2; background: $surface; }
-        & #comparison-title { height: auto; }
-        & #comparison-blocks { height: 1fr; margin-top: 1; scrollbar-size-vertical: 1; }
+        & > #dialog { width: 94%; height: 90%; }
+        & #comparison-blocks { height: 1fr; scrollbar-size-vertical: 1; }
         & #comparison-blocks > Static { height: auto; margin-bottom: 1; }
-        & #comparison-keys { height: 1; color: $foreground 60%; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -79,11 +75,10 @@ class PipelineComparisonDialog(DialogScreen[bool]):
         self._verb = verb
         self.comparison: PipelineComparison | None = None
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="comparison"):
-            yield Static(id="comparison-title")
-            yield VerticalScroll(id="comparison-blocks")
-            yield Static(id="comparison-keys")
+    def compose_body(self) -> ComposeResult:
+        yield Static(id="dialog-title")
+        yield VerticalScroll(id="comparison-blocks")
+        yield Static(id="dialog-keys")
 
     def on_mount(self) -> None:
         self._compare()
@@ -130,22 +125,15 @@ class PipelineComparisonDialog(DialogScreen[bool]):
     def _show(self, comparison: PipelineComparison) -> None:
         self.comparison = comparison
         first, second = self._sides
-        self.query_one("#comparison-title", Static).update(
-            Content.assemble(
-                Content.styled(first.name, "bold"),
-                "  →  ",
-                Content.styled(second.name, "bold"),
-                Content.styled(f"\n{summarize_comparison(comparison)}", "$foreground 60%"),
-            )
-        )
+        summary = f"\n{summarize_comparison(comparison)}", "$foreground 60% not bold"
+        title = Content.assemble(f"{first.name}  →  {second.name}", summary)
+        self.query_one("#dialog-title", Static).update(title)
         scroll = self.query_one(VerticalScroll)
         scroll.remove_children()
         scroll.mount_all(Static(block) for block in format_differences(comparison))
         scroll.focus()
         keys = f"enter {self._verb.lower()} · " if self._verb else "s swap sides · "
-        self.query_one("#comparison-keys", Static).update(
-            f"{keys}n next change · y copy · escape back"
-        )
+        self.query_one("#dialog-keys", Static).update(f"{keys}n next change · y copy · escape back")
 
 
 _VersionChoice = tuple[SavedPipeline, ItemVersion | None]

@@ -9,9 +9,9 @@ from typing import ClassVar, Final
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.host.cdap import Cdap
@@ -20,7 +20,7 @@ from localcdap.sync.model import Conflict, SyncAction, SyncOutcome, SyncPlan
 from localcdap.sync.synchronizer import Synchronizer
 from localcdap.sync.texts import format_conflict_side, list_questions
 from localcdap.text import plural, sanitize_for_terminal
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 
 _SIGNS: Final = {SyncAction.ADD: "+", SyncAction.CHANGE: "~", SyncAction.DELETE: "-"}
@@ -32,12 +32,7 @@ class SyncDialog(DialogScreen[None]):
     """Shows what a synchronization will do, lets its user solve conflicts, and makes it."""
 
     DEFAULT_CSS = """
-    SyncDialog { align: center middle; background: $background 60%; }
-    SyncDialog > Vertical {
-        width: 110; max-width: 96%; height: 34; max-height: 92%; padding: 1 2; background: $surface;
-    }
-    SyncDialog #sync-title { height: auto; margin-bottom: 1; }
-    SyncDialog FilteredList { height: 1fr; }
+    SyncDialog > #dialog { width: 110; height: 34; max-height: 92%; }
     SyncDialog VerticalScroll { height: auto; max-height: 12; margin-top: 1; }
     SyncDialog #sync-detail { height: auto; }
     """
@@ -51,6 +46,7 @@ class SyncDialog(DialogScreen[None]):
         Binding("q", "dismiss_empty", "back", show=False),
     ]
     AUTO_FOCUS = "FilteredListOptions"
+    HAS_FOOTER = True
 
     def __init__(self, namespace: str, folder: Path) -> None:
         super().__init__()
@@ -59,21 +55,14 @@ class SyncDialog(DialogScreen[None]):
         self._choices: dict[str, Side] = {}
         self._plan: SyncPlan | None = None
 
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Static(id="sync-title")
-            yield FilteredList(can_filter=False, empty="Comparing …")
-            with VerticalScroll(can_focus=False):
-                yield Static(id="sync-detail")
-        yield Footer(show_command_palette=False)
+    def compose_body(self) -> ComposeResult:
+        folder = sanitize_for_terminal(str(self._folder), single_line=True)
+        yield create_title(f"Synchronize {self._namespace}", folder)
+        yield FilteredList(can_filter=False, empty="Comparing …")
+        with VerticalScroll(can_focus=False):
+            yield Static(id="sync-detail")
 
     def on_mount(self) -> None:
-        shown = sanitize_for_terminal(str(self._folder), single_line=True)
-        self.query_one("#sync-title", Static).update(
-            Content.assemble(
-                (f"Synchronize {self._namespace}  ", "bold"), (shown, "$foreground 60%")
-            )
-        )
         self.action_compare()
 
     def explain_disabled(self, action: str) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import ProgressBar, Static
 
@@ -61,18 +61,13 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
 
     DEFAULT_CSS = """
     AllRowsDialog {
-        align: center middle;
-        background: $background 60%;
-        & > #all-rows {
-            width: 100; max-width: 94%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
-        }
-        & #all-rows-title { height: auto; text-style: bold; }
-        & #all-rows-bar { height: 1; margin: 1 0; width: 1fr; }
+        & > #dialog { width: 100; }
+        & #all-rows-bar { height: 1; margin-bottom: 1; width: 1fr; }
         & #all-rows-bar Bar { width: 1fr; }
         & #all-rows-counts { height: auto; }
         & #all-rows-scroll { height: auto; max-height: 16; margin-top: 1; }
         & #all-rows-columns { height: auto; }
-        & #all-rows-keys { height: 1; margin-top: 1; color: $foreground 60%; }
+        & #dialog-keys { margin-top: 1; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -89,19 +84,18 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
         self._is_stopped = False
         self._last: dict[str, Any] | None = None
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         name = sanitize_for_terminal(self._request.source.name)
         what = "counted" if self._output is None else f"written to {self._output}"
-        with Vertical(id="all-rows"):
-            yield Static(f"All rows of {name}, {what}", id="all-rows-title", markup=False)
-            yield ProgressBar(total=1.0, show_eta=False, id="all-rows-bar")
-            yield Static("", id="all-rows-counts", markup=False)
-            with VerticalScroll(id="all-rows-scroll"):
-                yield Static("", id="all-rows-columns")
-            yield Static("esc stops it; nothing is written then", id="all-rows-keys")
+        yield Static(f"All rows of {name}, {what}", id="dialog-title", markup=False)
+        yield ProgressBar(total=1.0, show_eta=False, id="all-rows-bar")
+        yield Static("", id="all-rows-counts", markup=False)
+        with VerticalScroll(id="all-rows-scroll"):
+            yield Static("", id="all-rows-columns")
+        yield Static("esc stops it; nothing is written then", id="dialog-keys")
 
     def on_mount(self) -> None:
-        self.call(self._run, self._show_end, on_error=self._show_error)
+        self.call(self._run, self._show_end, on_error=self.show_error)
 
     def on_unmount(self) -> None:
         self._is_stopped = True
@@ -162,9 +156,9 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
         self._show_progress(progress)
         columns = convert(progress["columns"], list[PrepTotals])
         self.query_one("#all-rows-columns", Static).update(format_comparison(self._sample, columns))
-        self.query_one("#all-rows-keys", Static).update("enter or esc closes")
+        self.query_one("#dialog-keys", Static).update("enter or esc closes")
 
-    def _show_error(self, error: LocalcdapError) -> None:
+    def show_error(self, error: LocalcdapError) -> None:
         self.studio.show_notice(error.message, error.corrective_action or "", "error")
         self.dismiss(None)
 

@@ -56,7 +56,7 @@ class ConnectionBrowser(PathDialog[ConnectionPlace]):
 
     DEFAULT_CSS = """
     ConnectionBrowser {
-        & > #files { width: 140; }
+        & > #dialog { width: 140; }
         & #files-row { height: auto; max-height: 42vh; }
         & #files-list { width: 2fr; min-height: 8; }
         & #files-peek { width: 3fr; height: auto; min-height: 8; max-height: 42vh; margin-left: 1;

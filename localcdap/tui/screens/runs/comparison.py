@@ -8,7 +8,6 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
@@ -33,11 +32,7 @@ class RunComparison(DialogScreen[None]):
 
     DEFAULT_CSS = """
     RunComparison {
-        align: center middle;
-        background: $background 60%;
-        & > #comparison {
-            width: 116; max-width: 98%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
-        }
+        & > #dialog { width: 116; max-width: 98%; }
         & #comparison-head { height: auto; margin-bottom: 1; }
         & PlainDataTable { height: auto; max-height: 100%; }
         & #comparison-arguments { height: auto; max-height: 8; margin-top: 1; }
@@ -53,13 +48,12 @@ class RunComparison(DialogScreen[None]):
         self._first = first
         self._second = second
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="comparison"):
-            runs = (self._first, self._second)
-            lines = [_format_run(letter, run) for letter, run in zip("AB", runs, strict=True)]
-            yield Static(Content("\n").join(lines), id="comparison-head")
-            yield PlainDataTable()
-            yield Static(Content("\n".join(_compare_arguments(*runs))), id="comparison-arguments")
+    def compose_body(self) -> ComposeResult:
+        runs = (self._first, self._second)
+        lines = [_format_run(letter, run) for letter, run in zip("AB", runs, strict=True)]
+        yield Static(Content("\n").join(lines), id="comparison-head")
+        yield PlainDataTable()
+        yield Static(Content("\n".join(_compare_arguments(*runs))), id="comparison-arguments")
 
     def on_mount(self) -> None:
         table = self.query_one(PlainDataTable)

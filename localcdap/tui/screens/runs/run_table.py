@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.widgets import Static
 
 from localcdap.api.schema import Schema
@@ -17,7 +16,6 @@ from localcdap.runs.model import Run, get_now
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.records.values import build_table
-from localcdap.tui.widgets.footer import StudioFooter
 
 _SCHEMA: Final = Schema.record(
     "runs",
@@ -52,21 +50,19 @@ class RunTableDialog(DialogScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q", "dismiss_empty", "back", show=False)]
     DEFAULT_CSS = """
-    RunTableDialog { align: center middle; background: $background 60%; }
-    RunTableDialog > Vertical { width: 96%; height: 90%; padding: 1 2; background: $surface; }
-    RunTableDialog #run-table-title { height: 1; text-style: bold; }
+    RunTableDialog > #dialog { width: 96%; height: 90%; }
+    RunTableDialog #dialog-title { margin-bottom: 0; }
     """
+    HAS_FOOTER = True
     AUTO_FOCUS = "RecordGrid"
 
     def __init__(self, page: RunPage) -> None:
         super().__init__()
         self._page = page
 
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Static("Runs", id="run-table-title")
-            yield _Runs()
-        yield StudioFooter()
+    def compose_body(self) -> ComposeResult:
+        yield Static("Runs", id="dialog-title")
+        yield _Runs()
 
     def on_mount(self) -> None:
         table, page = self.query_one(_Runs), self._page

@@ -7,11 +7,10 @@ from typing import ClassVar, Final
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Footer, Static, TextArea
+from textual.widgets import Static, TextArea
 
-from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.api.errors import BadRequestError
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.screens.tables.row_changes import EditedRow, save_row
@@ -24,38 +23,33 @@ class RowDialog(DialogScreen[bool]):
         Binding("ctrl+s", "save", "save", id="row.save", priority=True),
     ]
     DEFAULT_CSS = """
-    RowDialog { align: center middle; background: $background 60%; }
-    RowDialog > Vertical {
-        width: 84; max-width: 96%; height: 26; max-height: 92%; padding: 1 2; background: $surface;
-    }
-    RowDialog .title { height: 1; text-style: bold; margin-bottom: 1; }
+    RowDialog > #dialog { width: 84; height: 26; max-height: 92%; }
     RowDialog TextArea { height: 1fr; background: $panel; }
     RowDialog TextArea:blur { border: tall $panel; }
-    RowDialog #row-problem { height: auto; max-height: 6; color: $text-error; margin-top: 1; }
+    RowDialog #dialog-problem { max-height: 6; margin-top: 1; }
     """
+    HAS_FOOTER = True
 
     def __init__(self, row: EditedRow) -> None:
         super().__init__()
         self._row: Final = row
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         row = self._row
         name = sanitize_for_terminal(row.dataset, single_line=True)
         verb = "New row of" if row.before is None else "Row of"
-        with Vertical():
-            yield Static(Content(f"{verb} {name}  key {row.key}"), classes="title")
-            yield TextArea(row.text, tab_behavior="focus", id="row-text")
-            yield Static(id="row-problem")
-        yield Footer(show_command_palette=False)
+        yield Static(Content(f"{verb} {name}  key {row.key}"), id="dialog-title")
+        yield TextArea(row.text, tab_behavior="focus", id="row-text")
+        yield Static(id="dialog-problem")
 
     @on(TextArea.Changed)
     def _check(self, event: TextArea.Changed) -> None:
         event.stop()
         try:
             self._row.parse(event.text_area.text)
-            self._show("")
+            self.show_problem("")
         except BadRequestError as error:
-            self._show(error.message)
+            self.show_problem(error.message)
 
     def action_save(self) -> None:
         """Write the row; an error stays in sight."""
@@ -63,18 +57,12 @@ class RowDialog(DialogScreen[bool]):
         try:
             after = row.parse(self.query_one("#row-text", TextArea).text)
         except BadRequestError as error:
-            self._show(error.message)
+            self.show_problem(error.message)
             return
         self.call(
             lambda cdap: save_row(cdap, row, after),
             on_result=lambda _: self.dismiss(True),
-            on_error=self._show_error,
+            on_error=self.show_error,
             group="row",
             ordered=True,
         )
-
-    def _show_error(self, error: LocalcdapError) -> None:
-        self._show(error.full_message)
-
-    def _show(self, text: str) -> None:
-        self.query_one("#row-problem", Static).update(Content(sanitize_for_terminal(text)))
