@@ -35,7 +35,7 @@ _BUSY_S: Final = 0.3
 
 def _create_screen(area: Area) -> AreaScreen:
     """Import the screen of an area, when the area is first opened."""
-    module, _, name = area.screen.partition(":")
+    module, name = area.locate_screen()
     screen: type[AreaScreen] = getattr(importlib.import_module(module), name)
     return screen()
 
