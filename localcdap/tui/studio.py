@@ -108,10 +108,13 @@ class Studio(Protocol):
         choices: Sequence[Choice[_T]],
         *,
         title: str = "",
-        start: int = 0,
+        current: object = None,
         on_highlight: Callable[[_T], object] | None = None,
     ) -> _T | None:
-        """Let the user choose one. Await it in a worker, as every method that opens a dialog."""
+        """Let the user choose one. Await it in a worker, as every method that opens a dialog.
+
+        :param current: the value that is highlighted at first; the first one when there is no such value.
+        """
 
     async def confirm(self, question: str, detail: str = "", verb: str = "Delete") -> bool:
         """Ask before an action that cannot be undone."""

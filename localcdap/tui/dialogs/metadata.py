@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, Final
 
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
@@ -51,6 +51,7 @@ class MetadataDialog(DialogScreen[None]):
         yield create_title("Tags and properties", path)
         yield FilteredList(
             verb="change",
+            action="change",
             can_filter=False,
             empty="No metadata yet: t adds a tag, p sets a property.",
         )
@@ -106,20 +107,6 @@ class MetadataDialog(DialogScreen[None]):
             text = name if kind == _TAG else self._metadata.get(scope).properties[name]
             self.studio.copy_text(text, kind)
 
-    @on(FilteredList.Chosen)
-    async def _change_chosen(self, event: FilteredList.Chosen) -> None:
-        event.stop()
-        reason = self.explain_disabled("change")
-        if reason is None:
-            self.action_change()
-        else:
-            self.studio.explain_no_effect(reason, "change")
-
-    @on(FilteredList.Highlighted)
-    def _update_keys(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-        self.refresh_bindings()
-
     async def _ask_value(self, key: str) -> None:
         before = self._metadata.user.properties.get(key, "")
         value = await self.studio.ask(
@@ -165,7 +152,6 @@ class MetadataDialog(DialogScreen[None]):
                 for entry in _list_entries(scope, metadata.get(scope))
             ]
         )
-        self.refresh_bindings()
 
     @property
     def _highlighted(self) -> tuple[MetadataScope, str, str] | None:

@@ -51,7 +51,12 @@ class SchedulesDialog(DialogScreen[None]):
         name = sanitize_for_terminal(self.pipeline, single_line=True)
         note = "They act while the studio, a command or the server is open."
         yield create_title(f"Schedules of {name}", note)
-        yield FilteredList(verb="change", can_filter=False, empty="No schedules yet: a adds one.")
+        yield FilteredList(
+            verb="change",
+            action="change",
+            can_filter=False,
+            empty="No schedules yet: a adds one.",
+        )
         yield Static(id="schedules-detail")
         yield Static(id="dialog-problem")
 
@@ -98,19 +103,9 @@ class SchedulesDialog(DialogScreen[None]):
             key = (self.studio.namespace, self.pipeline, name)
             self._change(lambda cdap: cdap.schedules.delete(*key))
 
-    @on(FilteredList.Chosen)
-    def _change_chosen(self, event: FilteredList.Chosen) -> None:
-        event.stop()
-        reason = self.explain_disabled("change")
-        if reason is None:
-            self.action_change()
-        else:
-            self.studio.explain_no_effect(reason, "change")
-
     @on(FilteredList.Highlighted)
     def _show_highlighted(self, event: FilteredList.Highlighted) -> None:
         event.stop()
-        self.refresh_bindings()
         self._read_detail()
 
     async def _ask(self, before: ScheduleSummary | None) -> None:
@@ -156,7 +151,6 @@ class SchedulesDialog(DialogScreen[None]):
     def _fill(self, found: Sequence[ScheduleSummary]) -> None:
         self._found = {each.schedule.name: each for each in found}
         self.query_one(FilteredList).set_entries([_build_entry(each) for each in found])
-        self.refresh_bindings()
         self._read_detail()
 
     def _read_detail(self) -> None:

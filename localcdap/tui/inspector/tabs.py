@@ -8,7 +8,6 @@ from textual import work
 from textual.binding import Binding, BindingType
 from textual.widgets import TabbedContent, TabPane, Tabs
 
-from localcdap.api.errors import LocalcdapError
 from localcdap.metadata.lineage.impact_service import ImpactRequest
 from localcdap.metadata.lineage.impact_text import describe_stage_field
 from localcdap.pipeline.editing.stage_states import StageState
@@ -97,13 +96,9 @@ class InspectorTabs(StudioNode, TabbedContent):
     async def _show_design(self, stage: str, field: str) -> None:
         """Show from which datasets a field of a stage comes, and where it goes, in the pipeline as it is."""
         request = ImpactRequest(self._editor.to_text(), self._editor.namespace)
-        try:
-            found = await self.call_and_wait(
-                lambda cdap: cdap.impact.trace_field(request, stage, field)
-            )
-        except LocalcdapError as error:
-            self.studio.show_notice(error.message, error.corrective_action or "", "error")
-            return
+        found = await self.call_and_wait(
+            lambda cdap: cdap.impact.trace_field(request, stage, field)
+        )
         parts = describe_stage_field(found, self._editor.namespace)
         await self.app.push_screen_wait(LinesDialog(f"{field} of {stage}", parts))
 

@@ -18,6 +18,7 @@ from textual.widgets.option_list import Option
 
 from localcdap.tui.fuzzy_match import rank_matches
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
+from localcdap.tui.studio import StudioNode, get_studio
 
 _LEAST_HINT: Final = 6
 """The fewest cells in which a hint, or its beginning, is shown."""
@@ -49,8 +50,6 @@ class FilteredListOptions(StudioOptionList):
     """The lines of the list, with the keys of vim too."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "cursor_down", "down", show=False),
-        Binding("k", "cursor_up", "up", show=False),
         Binding("g", "first", "first", show=False),
         Binding("G", "last", "last", show=False),
         Binding("ctrl+d", "page_down", "page down", show=False),
@@ -59,10 +58,12 @@ class FilteredListOptions(StudioOptionList):
 
 
 class FilteredList(Vertical):
-    """A list of entries to choose from.
+    """A list of entries to choose from. The keys of the screen follow what is highlighted.
 
     :param empty: the text of an empty list.
     :param verb: what enter does with an entry.
+    :param action: the action that enter does, of the screen or the panel that the list is in; it is not done
+        while that has a reason. Without it, the list posts :class:`Chosen`.
     :param can_filter: whether the list has a filter field.
     """
 
@@ -113,11 +114,13 @@ class FilteredList(Vertical):
         *,
         empty: str = "The list is empty.",
         verb: str = "",
+        action: str = "",
         can_filter: bool = True,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
         self._verb = verb
+        self._action = action
         self._can_filter = can_filter
         self._empty = empty
         self._entries: Sequence[ListEntry] = ()
@@ -238,10 +241,20 @@ class FilteredList(Vertical):
         self._post_highlighted()
 
     @on(OptionList.OptionSelected)
-    def _post_chosen(self, event: OptionList.OptionSelected) -> None:
+    async def _choose(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        if isinstance(event.option, ValueOption):
+        if self._action:
+            await self._do_action()
+        elif isinstance(event.option, ValueOption):
             self.post_message(self.Chosen(self, event.option.value))
+
+    async def _do_action(self) -> None:
+        node = next(each for each in self.ancestors if isinstance(each, StudioNode))
+        reason = node.explain_disabled(self._action)
+        if reason is None:
+            await self.app.run_action(self._action, node)
+        else:
+            get_studio(self).explain_no_effect(reason, self._verb)
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._refill)
@@ -253,6 +266,7 @@ class FilteredList(Vertical):
     def _post_highlighted(self) -> None:
         if self.key != self._posted_key:
             self._posted_key = self.key
+            self.screen.refresh_bindings()
             self.post_message(self.Highlighted(self, self.key))
 
     def _apply_filter(self) -> None:
@@ -284,6 +298,7 @@ class FilteredList(Vertical):
         options.scroll_to_highlight()
         self._show_or_hide_lines()
         self._update_note(query, len(found))
+        self.screen.refresh_bindings()
         self._post_highlighted()
 
     def _show_or_hide_lines(self) -> None:

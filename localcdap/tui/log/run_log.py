@@ -163,16 +163,16 @@ class RunLog(StudioNode, Vertical):
             )
             for name in LEVELS
         ]
-        start = LEVELS.index(self.level)
-        chosen = await self.studio.choose(choices, title="Lowest level to show", start=start)
-        self.level = chosen or self.level
+        title = "Lowest level to show"
+        self.level = (
+            await self.studio.choose(choices, title=title, current=self.level) or self.level
+        )
 
     @work
     async def action_stage(self) -> None:
         stages: list[str | None] = [None, *self.summary.stages, ""]
         choices = [Choice(_format_stage(stage), (stage,)) for stage in stages]
-        start = stages.index(self.stage) if self.stage in stages else 0
-        chosen = await self.studio.choose(choices, title="Stage to show", start=start)
+        chosen = await self.studio.choose(choices, title="Stage to show", current=(self.stage,))
         if chosen is not None:
             (self.stage,) = chosen
 

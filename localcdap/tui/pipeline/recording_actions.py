@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.api.errors import BadRequestError
 from localcdap.pipeline.recordings.model import INSTANCE, parse_recording
 from localcdap.pipeline.rules.plugin_types import ACTIONS, SINKS, SOURCE
 from localcdap.tui.document.editor import Editor
@@ -46,13 +46,7 @@ class RecordingActions:
         )
         if text is None or (set_now is not None and text.strip() == set_now.recording):
             return
-        try:
-            await self._node.call_and_wait(lambda cdap: self._store(cdap, stage, text.strip()))
-        except LocalcdapError as error:
-            get_studio(self._node).show_notice(
-                error.message, error.corrective_action or "", "error"
-            )
-            return
+        await self._node.call_and_wait(lambda cdap: self._store(cdap, stage, text.strip()))
         self._editor.revalidate()
 
     def _find_kind(self, stage: str) -> str:

@@ -46,9 +46,7 @@ class RunActions:
             try:
                 await self._editor.detect_and_wait(stages)
             except LocalcdapError as error:
-                get_studio(self._node).show_notice(
-                    error.message, error.corrective_action or "", "error"
-                )
+                get_studio(self._node).report_error(error)
 
     async def run(self, *, always_ask: bool) -> None:
         """Run the pipeline, with the arguments of the last run.

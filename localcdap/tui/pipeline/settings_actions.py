@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from localcdap.api.errors import LocalcdapError
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.pipeline.environment import (
     list_connection_names,
@@ -29,13 +28,9 @@ class SettingsActions:
         """Ask for the settings, and keep what was changed. Await it in a worker."""
         editor, studio = self._editor, get_studio(self._node)
         namespace, names = editor.namespace, list_connection_names(editor)
-        try:
-            found = await self._node.call_and_wait(
-                lambda cdap: read_environment(cdap, namespace, editor.title, names)
-            )
-        except LocalcdapError as error:
-            studio.show_notice(error.message, error.corrective_action or "", "error")
-            return
+        found = await self._node.call_and_wait(
+            lambda cdap: read_environment(cdap, namespace, editor.title, names)
+        )
         changed = await self._node.app.push_screen_wait(PipelineSettingsDialog(editor, found))
         if changed is None:
             return

@@ -438,7 +438,7 @@ class PipelineView(StudioNode, Vertical):
         if isinstance(event.request, RunRequest) and needs_dataset_updates(error):
             self._ask_dataset_updates(event.request, error)
             return
-        self.studio.show_notice(error.message, error.corrective_action or "", "error")
+        self.studio.report_error(error)
         if isinstance(error, InvalidPipelineError):
             self.editor.detect()  # so that the list has what the service found
             self._open_drawer("problems")

@@ -89,11 +89,7 @@ class ExperimentKeys(ExperimentScreen):
     async def _make_experiment(self, target: ExperimentTarget) -> None:
         """Ask for the outcome and the rest, and make an experiment with its first split."""
         namespace = self.studio.namespace
-        try:
-            data = await self.call_and_wait(lambda cdap: describe_target(cdap, namespace, target))
-        except LocalcdapError as error:
-            self.studio.report_error(error)
-            return
+        data = await self.call_and_wait(lambda cdap: describe_target(cdap, namespace, target))
         outcome = await self._choose_outcome(data)
         if outcome is None:
             return

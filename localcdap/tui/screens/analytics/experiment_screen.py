@@ -54,7 +54,6 @@ class ExperimentScreen(AreaScreen):
 
     AREA = "analytics"
     CSS_PATH = "analytics.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#analytics-experiments OptionList"
 
     INSIDE: ClassVar[str] = "#analytics-entries"

@@ -100,11 +100,9 @@ class ModelKeys(ExperimentKeys):
         experiment = self.experiment
         assert experiment is not None
         found = forms.list_algorithms(self.algorithms, experiment)
-        names = [each.id for each in found]
         choices = [Choice(each.label, each, hint=each.id) for each in found]
-        return await self.studio.choose(
-            choices, title=title, start=names.index(start) if start in names else 0
-        )
+        current = next((each for each in found if each.id == start), None)
+        return await self.studio.choose(choices, title=title, current=current)
 
     @work(group="analytics-dialog", exclusive=True)
     async def action_train(self) -> None:
@@ -197,13 +195,9 @@ class ModelKeys(ExperimentKeys):
         if algorithm is None or data is None:
             return
         body = _make_look(experiment, algorithm, data, self._find_split())
-        try:
-            found = await self.call_and_wait(
-                lambda cdap: AnalyticsCalls(cdap, namespace).take_look(body)
-            )
-        except LocalcdapError as error:
-            self.studio.report_error(error)
-            return
+        found = await self.call_and_wait(
+            lambda cdap: AnalyticsCalls(cdap, namespace).take_look(body)
+        )
         if self.experiment == experiment:
             self._show_look(found, algorithm, experiment)
 
@@ -241,10 +235,9 @@ class ModelKeys(ExperimentKeys):
         """Choose what the models are ordered by."""
         experiment = self.experiment
         assert experiment is not None
-        names = experiment.metrics
-        choices = [Choice(each, each) for each in names]
-        start = names.index(self.metric)
-        chosen = await self.studio.choose(choices, title="Order the models by", start=start)
+        choices = [Choice(metric, metric) for metric in experiment.metrics]
+        title = "Order the models by"
+        chosen = await self.studio.choose(choices, title=title, current=self.metric)
         if chosen is not None:
             self.metrics[experiment.is_categorical] = chosen
             self._fill_entries()

@@ -43,13 +43,13 @@ class LibraryListScreen(AreaScreen):
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="library"):
-            yield FilteredList(id="library-items", empty=_EMPTY)
+            yield FilteredList(id="library-items", action="open", empty=_EMPTY)
             with Vertical(id="library-detail"):
                 yield PipelineChart(id="library-drawing")
                 with VerticalScroll(id="library-facts"):
                     yield Static(id="library-summary")
                 yield Static(id="versions-title")
-                yield FilteredList(id="versions", can_filter=False)
+                yield FilteredList(id="versions", action="open", can_filter=False)
         yield Static(id="library-note")
 
     def on_mount(self) -> None:
@@ -78,11 +78,6 @@ class LibraryListScreen(AreaScreen):
         event.stop()
         self._read_details(event.key)
 
-    @on(FilteredList.Highlighted, "#versions")
-    def _update_keys(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-        self.refresh_bindings()
-
     def _read_details(self, key: str | None) -> None:
         item = self.items.get(key) if key is not None else None
         if item is None:
@@ -107,7 +102,6 @@ class LibraryListScreen(AreaScreen):
         listing = self.query_one("#versions", FilteredList)
         listing.display = bool(versions)
         listing.set_entries([_build_version_entry(each) for each in versions])
-        self.refresh_bindings()
 
     # -- the highlighted item ----------------------------------------------------------------------
 

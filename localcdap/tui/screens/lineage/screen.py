@@ -56,7 +56,6 @@ class LineageScreen(AreaScreen):
 
     AREA = "lineage"
     CSS_PATH = "lineage.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d", "dataset", "choose a dataset", id="lineage.dataset"),
@@ -171,13 +170,9 @@ class LineageScreen(AreaScreen):
         event.stop()
         self._explore(Exploration(DatasetId(self.studio.namespace, event.key)))
 
-    @on(RecentDatasets.Highlighted)
-    def _keep_highlighted(self, event: RecentDatasets.Highlighted) -> None:
-        event.stop()
-
     def _show_error(self, error: LocalcdapError) -> None:
         """Show what is wrong, and go back to what was shown before."""
-        self.studio.show_notice(error.message, error.corrective_action or "", "error")
+        self.studio.report_error(error)
         self.exploration = self._previous.pop() if self._previous else None
         self._load()
 
@@ -259,11 +254,7 @@ class LineageScreen(AreaScreen):
         if dataset is None:
             return
         entity = dataset.to_entity()
-        try:
-            found = await self.call_and_wait(lambda cdap: cdap.lineage.describe(entity))
-        except LocalcdapError as error:
-            self.studio.show_notice(error.message, error.corrective_action or "", "error")
-            return
+        found = await self.call_and_wait(lambda cdap: cdap.lineage.describe(entity))
         if not found.fields:
             self.studio.explain_no_effect(f"no field of {dataset.dataset} is known", "field")
             return

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import msgspec
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -60,6 +60,7 @@ class ConnectionsPanel(StudioNode, Vertical):
         yield Static(Content(_TITLE), id="connections-title")
         yield FilteredList(
             verb="edit",
+            action="edit",
             id="connections",
             empty="No connections. a creates one; I imports one that Data Fusion exported.",
         )
@@ -155,16 +156,6 @@ class ConnectionsPanel(StudioNode, Vertical):
     def action_copy(self) -> None:
         self.studio.copy_text(f"${{conn({self.query_one(FilteredList).key})}}", "macro")
 
-    @on(FilteredList.Chosen)
-    def _edit_chosen(self, event: FilteredList.Chosen) -> None:
-        event.stop()
-        self.action_edit()
-
-    @on(FilteredList.Highlighted)
-    def _update_keys(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-        self.refresh_bindings()
-
     def _put(self, connection: Connection) -> None:
         namespace = self._namespace
         self.call(
@@ -182,7 +173,6 @@ class ConnectionsPanel(StudioNode, Vertical):
     def _fill(self, connections: list[Connection]) -> None:
         self._connections = {each.name: each for each in connections}
         self.query_one(FilteredList).set_entries([_build_entry(each) for each in connections])
-        self.refresh_bindings()
 
 
 def _build_entry(connection: Connection) -> ListEntry:

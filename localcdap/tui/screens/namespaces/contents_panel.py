@@ -88,10 +88,6 @@ class ContentsPanel(StudioNode, Vertical):
         self.query_one(FilteredList).set_entries(build_entries(contents))
         self.query_one("#contents-facts", Static).update(format_facts(contents))
 
-    @on(FilteredList.Highlighted)
-    def _keep_highlighted(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-
     @on(FilteredList.Chosen)
     def _open_chosen(self, event: FilteredList.Chosen) -> None:
         """Open the area or the tab of a kind; an area shows the current namespace, so this one becomes it."""

@@ -50,7 +50,6 @@ class NamespacesScreen(AreaScreen):
 
     AREA = "namespaces"
     CSS_PATH = "namespaces.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#namespaces FilteredListOptions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "tab('contents')", "contents", id="namespaces.contents"),
@@ -116,7 +115,6 @@ class NamespacesScreen(AreaScreen):
         self.studio.show_notice(f"Switched to namespace {event.key}.")
 
     def _show(self, name: str | None) -> None:
-        self.refresh_bindings()
         if name is None or name not in self._namespaces:
             return
         self.query_one(ContentsPanel).show(name)
@@ -221,7 +219,7 @@ class NamespacesScreen(AreaScreen):
             if isinstance(error, ConflictError) and not force:
                 self._ask_to_force(name, error)
             else:
-                self.studio.show_notice(error.message, error.corrective_action or "", "error")
+                self.studio.report_error(error)
 
         def delete(cdap: Cdap) -> NamespaceDeletion:
             return cdap.namespaces.delete(name, force)

@@ -13,7 +13,6 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localcdap.api.errors import LocalcdapError
 from localcdap.host.cdap import Cdap
 from localcdap.sync.merge import Side
 from localcdap.sync.model import Conflict, SyncAction, SyncOutcome, SyncPlan
@@ -117,22 +116,16 @@ class SyncDialog(DialogScreen[None]):
         if shown is None or reason is not None:
             self.studio.explain_no_effect(reason or "", "synchronize")
             return
-        try:
-            plan = await self.call_and_wait(self._plan_again)
-            if plan.problems or plan.conflicts or not _has_seen(shown, plan):
-                self._take_plan(plan)
-                self.studio.show_notice("More has changed meanwhile.", "Look again.", "warning")
-                return
-            questions = "\n".join(list_questions(plan))
-            if questions and not await self.studio.confirm(
-                "Go on?", sanitize_for_terminal(questions), "Go on"
-            ):
-                return
-            outcome = await self.call_and_wait(lambda cdap: self._apply(cdap, plan))
-        except LocalcdapError as error:
-            self.studio.report_error(error)
-        else:
-            self._show_outcome(plan, outcome)
+        plan = await self.call_and_wait(self._plan_again)
+        if plan.problems or plan.conflicts or not _has_seen(shown, plan):
+            self._take_plan(plan)
+            self.studio.show_notice("More has changed meanwhile.", "Look again.", "warning")
+            return
+        questions = sanitize_for_terminal("\n".join(list_questions(plan)))
+        if questions and not await self.studio.confirm("Go on?", questions, "Go on"):
+            return
+        outcome = await self.call_and_wait(lambda cdap: self._apply(cdap, plan))
+        self._show_outcome(plan, outcome)
 
     def _plan_again(self, cdap: Cdap) -> SyncPlan:
         synchronizer = Synchronizer(cdap.sync, self._namespace, self._folder)
@@ -190,7 +183,6 @@ class SyncDialog(DialogScreen[None]):
             text = f"{problem.message}\n{problem.corrective_action or ''}".strip()
             detail = Content(sanitize_for_terminal(text))
         self.query_one("#sync-detail", Static).update(detail)
-        self.refresh_bindings()
 
     @property
     def _highlighted(self) -> Conflict | None:

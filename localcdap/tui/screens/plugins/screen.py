@@ -49,7 +49,6 @@ class PluginsScreen(AreaScreen):
 
     AREA = "plugins"
     CSS_PATH = "plugins.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#plugins FilteredListOptions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "group", "by type or artifact", id="plugins.group"),
@@ -110,7 +109,6 @@ class PluginsScreen(AreaScreen):
         listing.set_entries(entries(catalog, with_hidden=self._shows_hidden))
         self.query_one("#plugins-note", Static).update(_format_note(catalog, self._shows_hidden))
         self._show_details(listing.key)
-        self.refresh_bindings()
 
     @on(CapabilityFilter.Changed)
     def _filter_by_capability(self, event: CapabilityFilter.Changed) -> None:
@@ -121,7 +119,6 @@ class PluginsScreen(AreaScreen):
     def _show_highlighted(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         self._show_details(event.key)
-        self.refresh_bindings()
 
     @on(FilteredList.Chosen, "#plugins")
     def _focus_details(self, event: FilteredList.Chosen) -> None:

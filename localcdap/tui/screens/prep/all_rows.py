@@ -159,7 +159,7 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
         self.query_one("#dialog-keys", Static).update("enter or esc closes")
 
     def show_error(self, error: LocalcdapError) -> None:
-        self.studio.show_notice(error.message, error.corrective_action or "", "error")
+        self.studio.report_error(error)
         self.dismiss(None)
 
 

@@ -38,8 +38,6 @@ class FacetList(StudioOptionList):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "choose", "keep these rows", id="prep.choose"),
         Binding("d,delete", "close", "close the facet", id="prep.close_facet"),
-        Binding("j", "cursor_down", "down", show=False),
-        Binding("k", "cursor_up", "up", show=False),
     ]
 
     class Chosen(Message):

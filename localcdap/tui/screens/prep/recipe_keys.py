@@ -7,7 +7,6 @@ from typing import ClassVar
 from textual import on, work
 from textual.binding import Binding, BindingType
 
-from localcdap.api.errors import LocalcdapError
 from localcdap.tui.screens.prep.library import (
     LibraryRecipe,
     delete_recipe,
@@ -115,11 +114,7 @@ class RecipeKeys(RecipeScreen):
     async def action_library(self) -> None:
         """Apply a recipe of the library, or add this one to it."""
         namespace = self.studio.namespace
-        try:
-            found = await self.call_and_wait(lambda cdap: read_recipes(cdap, namespace))
-        except LocalcdapError as error:
-            self.studio.show_notice(error.message, error.corrective_action or "", "error")
-            return
+        found = await self.call_and_wait(lambda cdap: read_recipes(cdap, namespace))
         own = self.recipe.directives
         choices: list[Choice[tuple[LibraryRecipe | None]]] = [
             Choice(

@@ -93,7 +93,6 @@ class RecipeScreen(AreaScreen):
 
     AREA = "prep"
     CSS_PATH = "prep.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = ""
 
     def __init__(self) -> None:
@@ -306,7 +305,7 @@ class RecipeScreen(AreaScreen):
         if self.view is None:
             self.source = None
             self._update()
-        self.studio.show_notice(error.message, error.corrective_action or "", "error")
+        self.studio.report_error(error)
 
     def _take_directives(self, names: Sequence[str]) -> None:
         self._directives = names

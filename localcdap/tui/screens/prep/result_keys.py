@@ -207,9 +207,9 @@ class ResultKeys(RecipeScreen):
         if column is not None:
             label = f"Open a pipeline that keeps one row for each {column.name} (Deduplicate)"
             choices.append(Choice(label, column.name))
-        start = 1 if event.columns and len(choices) > 1 else 0
+        current = column.name if event.columns and column is not None else ""
         chosen = await self.studio.choose(
-            choices, title="No directive drops rows that are there again", start=start
+            choices, title="No directive drops rows that are there again", current=current
         )
         if chosen is not None:
             self._open_pipeline(chosen)

@@ -26,8 +26,6 @@ class RuleList(StudioOptionList):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "change('switch')", "switch off or on", id="prep.switch_rule"),
         Binding("d,delete", "change('remove')", "remove", id="prep.remove_rule"),
-        Binding("j", "cursor_down", "down", show=False),
-        Binding("k", "cursor_up", "up", show=False),
     ]
 
     class ChangeAsked(Message):

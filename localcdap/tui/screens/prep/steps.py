@@ -24,8 +24,6 @@ class StepList(ExplainedActions, StudioOptionList):
         Binding("J,shift+down", "change('down')", "move down", id="prep.down", show=False),
         Binding("K,shift+up", "change('up')", "move up", id="prep.up", show=False),
         Binding("equals_sign", "compare", "compare before and after", id="prep.compare"),
-        Binding("j", "cursor_down", "down", show=False),
-        Binding("k", "cursor_up", "up", show=False),
     ]
 
     class ChangeAsked(Message):

@@ -67,7 +67,6 @@ class ReportsScreen(AreaScreen):
 
     AREA = "reports"
     CSS_PATH = "reports.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#reports-pipelines"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d", "window", "other days", id="reports.window"),
@@ -190,10 +189,9 @@ class ReportsScreen(AreaScreen):
 
     @work(group="dialog")
     async def action_window(self) -> None:
-        names = list(_WINDOWS)
-        choices = [Choice(each, each) for each in names]
-        start = names.index(self._window)
-        chosen = await self.studio.choose(choices, title="Show the runs of the", start=start)
+        choices = [Choice(window, window) for window in _WINDOWS]
+        title = "Show the runs of the"
+        chosen = await self.studio.choose(choices, title=title, current=self._window)
         if chosen is not None:
             self._window = chosen
             self._load()

@@ -173,8 +173,8 @@ class RunHistoryScreen(AreaScreen):
             Choice(sanitize_name(each or "all pipelines"), (each,), hint=self._count_runs(each))
             for each in names
         ]
-        start = names.index(self._pipeline) if self._pipeline in names else 0
-        chosen = await self.studio.choose(choices, title="Show runs of", start=start)
+        current = (self._pipeline,)
+        chosen = await self.studio.choose(choices, title="Show runs of", current=current)
         if chosen is not None:
             self._choose_pipeline(*chosen)
             self._list.focus()
@@ -185,13 +185,9 @@ class RunHistoryScreen(AreaScreen):
 
     @work(group="dialog")
     async def action_state(self) -> None:
-        names = list(_STATES)
-        choices = [Choice(name, name) for name in names]
-        start = names.index(self._state)
-        self._state = (
-            await self.studio.choose(choices, title="Show runs with the status", start=start)
-            or self._state
-        )
+        choices = [Choice(name, name) for name in _STATES]
+        title, current = "Show runs with the status", self._state
+        self._state = await self.studio.choose(choices, title=title, current=current) or current
         self._show_history()
 
     def action_table(self) -> None:

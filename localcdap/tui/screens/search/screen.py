@@ -42,7 +42,6 @@ class SearchScreen(AreaScreen):
 
     AREA = "search"
     CSS_PATH = "search.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#search-query"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "query", "search", id="search.query"),
@@ -205,7 +204,6 @@ class SearchScreen(AreaScreen):
     def _show_details(self) -> None:
         found = self._highlighted
         self.query_one("#search-facts", Static).update(_format_finding(found) if found else "")
-        self.refresh_bindings()
 
 
 def _build_entry(found: FoundItem) -> ListEntry:
