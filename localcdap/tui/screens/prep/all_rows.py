@@ -26,28 +26,14 @@ from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.screens.details import MUTED
 from localcdap.tui.screens.prep.all_rows_input import open_all_rows
-from localcdap.tui.screens.prep.answers import PrepColumn
 from localcdap.tui.screens.prep.source import PrepRequest
 from localcdap.tui.service_calls import deliver
+from localcdap.workspace_views import ColumnTotals, ColumnView
 
 _NOTABLE: Final = 0.01
 """The difference of two shares from which on it is worth a line."""
 _MANY_MORE: Final = 2
 """How many times as many different values are worth a line."""
-
-
-class PrepTotals(msgspec.Struct):
-    """What a column of all rows is like; see the plugin method ``apply``."""
-
-    name: str
-    type: str
-    rows: int
-    nulls: int
-    empty: int
-    distinct: int
-    has_more: bool
-    lowest: str | None = None
-    highest: str | None = None
 
 
 class AllRowsDialog(DialogScreen[dict[str, Any]]):
@@ -75,7 +61,7 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
     ]
 
     def __init__(
-        self, request: PrepRequest, output: Path | None, sample: Sequence[PrepColumn]
+        self, request: PrepRequest, output: Path | None, sample: Sequence[ColumnView]
     ) -> None:
         super().__init__()
         self._request = request
@@ -154,7 +140,7 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
             return
         self._last = progress
         self._show_progress(progress)
-        columns = convert(progress["columns"], list[PrepTotals])
+        columns = convert(progress["columns"], list[ColumnTotals])
         self.query_one("#all-rows-columns", Static).update(format_comparison(self._sample, columns))
         self.query_one("#dialog-keys", Static).update("enter or esc closes")
 
@@ -178,7 +164,7 @@ def format_counts(progress: dict[str, Any]) -> str:
     return "\n".join([" · ".join(parts), *map(sanitize_for_terminal, [*problems, *expected])])
 
 
-def format_comparison(sample: Sequence[PrepColumn], columns: Sequence[PrepTotals]) -> Content:
+def format_comparison(sample: Sequence[ColumnView], columns: Sequence[ColumnTotals]) -> Content:
     """Return what all rows have that the sample did not show, column by column."""
     known = {each.name: each for each in sample}
     lines: list[Content | str] = []
@@ -195,7 +181,7 @@ def format_comparison(sample: Sequence[PrepColumn], columns: Sequence[PrepTotals
     return Content("\n").join([title, *map(Content.assemble, lines)])
 
 
-def describe_surprises(sample: PrepColumn | None, column: PrepTotals) -> list[str]:
+def describe_surprises(sample: ColumnView | None, column: ColumnTotals) -> list[str]:
     """Return in which ways all rows of a column differ from those of the sample."""
     if sample is None or sample.profile is None:
         return ["the sample does not have it"]

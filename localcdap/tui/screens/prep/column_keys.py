@@ -10,7 +10,6 @@ from textual.binding import Binding, BindingType
 
 from localcdap.expectations.rules import Expectation
 from localcdap.text import plural
-from localcdap.tui.screens.prep.answers import PrepCandidate, PrepCandidates
 from localcdap.tui.screens.prep.menu import (
     CLUSTER_METHODS,
     MenuEntry,
@@ -27,6 +26,7 @@ from localcdap.tui.screens.prep.source import (
     read_clusters,
 )
 from localcdap.tui.studio import Choice
+from localcdap.workspace_views import CandidateList, DirectiveCandidate
 
 _SEPARATORS: Final = ("|", ";", "~")
 
@@ -203,9 +203,9 @@ class ColumnKeys(RecipeScreen):
             return None if answer is None else [answer]
         return [part.strip() if sign in answer else part for part in answer.split(sign)]
 
-    async def _choose_candidate(self, name: str, found: PrepCandidates) -> str | None:
+    async def _choose_candidate(self, name: str, found: CandidateList) -> str | None:
         """Take a candidate; return the text for another example when one is wanted."""
-        choices: list[Choice[PrepCandidate | str]] = [
+        choices: list[Choice[DirectiveCandidate | str]] = [
             Choice(
                 each.label,
                 each,
@@ -220,19 +220,19 @@ class ColumnKeys(RecipeScreen):
         chosen = await self.studio.choose(
             choices, title=f"Directives that make this of {name}", on_highlight=self._try_candidate
         )
-        if isinstance(chosen, PrepCandidate):
+        if isinstance(chosen, DirectiveCandidate):
             self.recipe.insert(chosen.directives, self.place)
             self.finish_change()
         elif chosen is None:
             self.read()
         return chosen if isinstance(chosen, str) else None
 
-    def _try_candidate(self, candidate: PrepCandidate | str) -> None:
-        if isinstance(candidate, PrepCandidate):
+    def _try_candidate(self, candidate: DirectiveCandidate | str) -> None:
+        if isinstance(candidate, DirectiveCandidate):
             self._try_directives(candidate.directives)
 
 
-def format_candidate(candidate: PrepCandidate) -> str:
+def format_candidate(candidate: DirectiveCandidate) -> str:
     """Return its directives, and what it makes of some texts."""
     made = [
         f"{each.text} → {' | '.join('null' if one is None else one for one in each.made)}"

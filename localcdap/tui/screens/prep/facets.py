@@ -14,8 +14,7 @@ from localcdap.expectations.rules import Expectation, MeetsCondition
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.screens.details import MUTED
-from localcdap.tui.screens.prep.answers import PrepFacetBin, PrepFacetView
-from localcdap.tui.screens.prep.source import PrepFacet
+from localcdap.workspace_views import Facet, FacetBin, FacetView
 
 KINDS: Final = {
     "values": "frequent values",
@@ -56,14 +55,14 @@ class FacetList(StudioOptionList):
             self.facet = facet
 
     @property
-    def place(self) -> tuple[int, PrepFacetBin] | None:
+    def place(self) -> tuple[int, FacetBin] | None:
         """The number of the facet, and the bin that is highlighted; None without one."""
         if self.highlighted is None:
             return None
         option = self.get_option_at_index(self.highlighted)
         return option.value if isinstance(option, ValueOption) else None
 
-    def show(self, views: Sequence[PrepFacetView]) -> None:
+    def show(self, views: Sequence[FacetView]) -> None:
         """Show facets; the highlight stays on its bin."""
         before = self.place
         options: list[Option] = []
@@ -98,7 +97,7 @@ class FacetList(StudioOptionList):
         self.post_message(self.Closed(0 if place is None else place[0]))
 
 
-def format_bin(bin: PrepFacetBin, most: int) -> Content:
+def format_bin(bin: FacetBin, most: int) -> Content:
     """Return the line of a bin: a mark when its rows are kept, a bar, the rows, what they have."""
     cells = 0 if not bin.count else max(1, round(bin.count / max(1, most) * _BAR))
     label = sanitize_for_terminal(bin.label, single_line=True)
@@ -110,20 +109,20 @@ def format_bin(bin: PrepFacetBin, most: int) -> Content:
     )
 
 
-def _format_heading(view: PrepFacetView) -> Content:
+def _format_heading(view: FacetView) -> Content:
     kind = KINDS.get(view.kind, view.kind)
     name = sanitize_for_terminal(view.column or "all columns", single_line=True)
     more = f"\n  {view.problem}" if view.problem else ""
     return Content.assemble((name, "bold"), (f" {kind}", MUTED), (more, "$text-warning"))
 
 
-def choose_bin(facet: PrepFacet, key: str) -> PrepFacet:
+def choose_bin(facet: Facet, key: str) -> Facet:
     """Return a facet that keeps the rows of a bin, too; or not any more."""
-    chosen = tuple(each for each in facet.chosen if each != key)
-    return PrepFacet(facet.column, facet.kind, chosen if key in facet.chosen else (*chosen, key))
+    chosen = [each for each in facet.chosen if each != key]
+    return Facet(facet.column, facet.kind, chosen if key in facet.chosen else [*chosen, key])
 
 
-def build_condition(views: Sequence[PrepFacetView], place: tuple[int, PrepFacetBin]) -> str | None:
+def build_condition(views: Sequence[FacetView], place: tuple[int, FacetBin]) -> str | None:
     """Return the condition of the rows that all chosen bins keep; those of one bin when none is chosen.
 
     None when an expression cannot say it.

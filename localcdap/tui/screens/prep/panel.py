@@ -9,13 +9,13 @@ from rich.text import Text
 from textual.content import Content
 
 from localcdap.connectors.all_records import SKIP_LINES
+from localcdap.expectations.results import format_share
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.records.profile import format_histogram
 from localcdap.tui.screens.details import MUTED
-from localcdap.tui.screens.prep.answers import PrepColumn, PrepCounts, PrepView
-from localcdap.tui.screens.prep.meanings import format_meaning
 from localcdap.tui.screens.prep.recipe import PrepStep
 from localcdap.tui.screens.prep.source import PrepSource
+from localcdap.workspace_views import ColumnMeaning, ColumnView, StepCounts, WorkspaceView
 
 NO_DATA: Final = "no data are open; o opens a file, t a table, c data of a connection"
 """Why keys do nothing before data are open."""
@@ -25,7 +25,7 @@ _BARS: Final = 8
 """Bars of a distribution in a header."""
 
 
-def format_title(source: PrepSource | None, view: PrepView | None) -> Content:
+def format_title(source: PrepSource | None, view: WorkspaceView | None) -> Content:
     """Return the line above the grid: what the data are, and of how much they are a sample."""
     if source is None:
         return Content.assemble(
@@ -62,7 +62,7 @@ def format_title(source: PrepSource | None, view: PrepView | None) -> Content:
     )
 
 
-def format_step(number: int, step: PrepStep, counts: PrepCounts | None) -> Content:
+def format_step(number: int, step: PrepStep, counts: StepCounts | None) -> Content:
     """Return the line of a step, with what it did to the rows."""
     text = sanitize_for_terminal(step.directive, single_line=True)
     line = Content.assemble(
@@ -80,7 +80,7 @@ def format_step(number: int, step: PrepStep, counts: PrepCounts | None) -> Conte
     return Content.assemble(line, (f"\n   {' · '.join(changes)}", "$warning")) if changes else line
 
 
-def build_label(column: PrepColumn) -> Text:
+def build_label(column: ColumnView) -> Text:
     """Return the header of a column: name and type, the share of values, their distribution."""
     name = sanitize_for_terminal(column.name, single_line=True)
     text = Text.assemble((name, "bold"), " ", (column.type, "dim not bold"))
@@ -100,7 +100,7 @@ def build_label(column: PrepColumn) -> Text:
     return text.append(f" {profile.distinct:,}", "dim not bold")
 
 
-def format_column(column: PrepColumn | None) -> Text:
+def format_column(column: ColumnView | None) -> Text:
     """Return what the values of a column are like."""
     profile = None if column is None else column.profile
     if column is None or profile is None:
@@ -130,7 +130,12 @@ def format_column(column: PrepColumn | None) -> Text:
     return text
 
 
-def format_problems(view: PrepView, directives: Sequence[str]) -> str:
+def format_meaning(meaning: ColumnMeaning) -> str:
+    """Return what the values of a column mean: ``looks like IBAN (98 %)``."""
+    return f"looks like {meaning.label} ({format_share(100 * meaning.share)})"
+
+
+def format_problems(view: WorkspaceView, directives: Sequence[str]) -> str:
     """Return what is wrong with a recipe, the errors first; "" when nothing is."""
     problems = sorted(view.problems, key=lambda each: each.is_warning)
     for each in problems:

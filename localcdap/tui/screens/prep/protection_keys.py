@@ -9,10 +9,11 @@ from textual.binding import Binding, BindingType
 
 from localcdap.api.metadata import MetadataEntity
 from localcdap.host.cdap import Cdap
-from localcdap.tui.screens.prep.meanings import PrepMeaning, format_meaning, list_directives
 from localcdap.tui.screens.prep.menu import is_plain_name
+from localcdap.tui.screens.prep.panel import format_meaning
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.studio import Choice
+from localcdap.workspace_views import ColumnMeaning
 
 _TAG = ""
 """Stands in the choices of :meth:`ProtectionKeys.action_protect` for the tags."""
@@ -36,10 +37,10 @@ class ProtectionKeys(RecipeScreen):
         if not is_plain_name(column.name):
             self.studio.explain_no_effect(f"directives cannot name '{column.name}'", "protect")
             return
-        choices = [
-            Choice(label, directive, detail=directive)
-            for label, directive in list_directives(meaning, column.name)
-        ]
+        choices = []
+        for hint in meaning.hints:
+            directive = hint.directive.replace("{c}", column.name)
+            choices.append(Choice(hint.label, directive, detail=directive))
         choices.append(self._create_tag_choice(meaning))
         title = f"{column.name} {format_meaning(meaning)}"
         chosen = await self.studio.choose(choices, title=title, on_highlight=self.try_directive)
@@ -50,7 +51,7 @@ class ProtectionKeys(RecipeScreen):
         else:
             self.take_directive(chosen)
 
-    def _create_tag_choice(self, meaning: PrepMeaning) -> Choice[str]:
+    def _create_tag_choice(self, meaning: ColumnMeaning) -> Choice[str]:
         reason = None if self._table else "only fields of tables have tags"
         return Choice(f"Tag the field: {', '.join(meaning.tags)}", _TAG, reason=reason)
 
@@ -59,7 +60,7 @@ class ProtectionKeys(RecipeScreen):
         """The table that is open; an empty text for other data."""
         return "" if self.source is None else self.source.table
 
-    def _add_tags(self, column: str, meaning: PrepMeaning) -> None:
+    def _add_tags(self, column: str, meaning: ColumnMeaning) -> None:
         namespace, table = self.studio.namespace, self._table
         field = MetadataEntity.of_dataset(table, namespace).append("field", column)
         tags = meaning.tags

@@ -14,8 +14,8 @@ from localcdap.expectations.rules import RuleAction
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.screens.details import MUTED
-from localcdap.tui.screens.prep.answers import PrepCheck
 from localcdap.tui.screens.prep.recipe import PrepRule
+from localcdap.workspace_views import RuleCheck
 
 _ACTIONS = {RuleAction.COUNT: "", RuleAction.FAIL: " fails the run", RuleAction.ERROR: " to error"}
 
@@ -42,7 +42,7 @@ class RuleList(StudioOptionList):
     def on_mount(self) -> None:
         self.border_title = "expectations"
 
-    def show(self, rules: Sequence[PrepRule], checks: Sequence[PrepCheck]) -> None:
+    def show(self, rules: Sequence[PrepRule], checks: Sequence[RuleCheck]) -> None:
         """Show rules; the highlight stays at its place.
 
         :param checks: of those that are switched on; empty while they are not known.
@@ -61,7 +61,7 @@ class RuleList(StudioOptionList):
             self.post_message(self.ChangeAsked(what, self.highlighted))
 
 
-def format_rule(rule: PrepRule, check: PrepCheck | None) -> Content:
+def format_rule(rule: PrepRule, check: RuleCheck | None) -> Content:
     """Return the lines of a rule: whether the sample holds, what is expected, and how much violates it."""
     label = sanitize_for_terminal(rule.rule.label, single_line=True)
     action = _ACTIONS[rule.rule.action]

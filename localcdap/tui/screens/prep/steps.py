@@ -10,9 +10,9 @@ from textual.message import Message
 
 from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
-from localcdap.tui.screens.prep.answers import PrepCounts
 from localcdap.tui.screens.prep.panel import format_step
 from localcdap.tui.screens.prep.recipe import PrepRecipe
+from localcdap.workspace_views import StepCounts
 
 
 class StepList(ExplainedActions, StudioOptionList):
@@ -44,7 +44,7 @@ class StepList(ExplainedActions, StudioOptionList):
             super().__init__()
             self.number = number
 
-    def show(self, recipe: PrepRecipe, counts: Sequence[PrepCounts]) -> None:
+    def show(self, recipe: PrepRecipe, counts: Sequence[StepCounts]) -> None:
         """Show the steps; the highlight stays if the list has the focus, else it goes to the last one."""
         at = self.highlighted if self.has_focus else None
         self.clear_options()
