@@ -1,9 +1,11 @@
-"""Formats the age and the status of runs for all screens."""
+"""Formats ages, statuses and details of highlighted items for all screens."""
 
 from __future__ import annotations
 
 import datetime
 from typing import Final
+
+from textual.content import Content
 
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import get_now
@@ -59,3 +61,18 @@ def format_age(milliseconds: int, present: int | None = None) -> str:
     if (today - then).days == 1:
         return "yesterday"
     return then.isoformat()
+
+
+MUTED: Final = "$foreground 60%"
+"""The style of secondary text."""
+
+
+def format_title(name: str, kind: str) -> Content:
+    """Return the name of an item in bold, followed by its kind."""
+    return Content.assemble(Content.styled(name, "bold"), Content.styled(f"  {kind}", MUTED))
+
+
+def join_parts(*parts: Content | str) -> Content:
+    """Join the parts that are not empty, with an empty line between them."""
+    contents = [Content(part) if isinstance(part, str) else part for part in parts]
+    return Content("\n\n").join(part for part in contents if part.plain)

@@ -13,10 +13,11 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.suggester import Suggester, SuggestFromList
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Checkbox, Input, Static
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.host.cdap import Cdap
+from localcdap.pipeline.document.reader import read_document
 from localcdap.schedules.model import (
     DAY_MS,
     Constraint,
@@ -31,11 +32,11 @@ from localcdap.schedules.model import (
 from localcdap.schedules.texts import (
     format_partition_trigger,
     format_run_trigger,
+    parse_run_trigger,
     write_duration,
 )
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_row
-from localcdap.tui.dialogs.mapping_names import MappingNames, PairSuggester, read_mapping_names
 from localcdap.tui.dialogs.schedule_conditions import (
     CONDITION_FIELDS,
     find_shown,
@@ -49,7 +50,85 @@ from localcdap.tui.dialogs.schedule_entries import (
     list_hidden_mappings,
     list_parts,
 )
-from localcdap.tui.widgets.checkbox import StudioCheckbox
+
+
+class StudioCheckbox(Checkbox):
+    """A compact checkbox that is empty while it is off; those of Textual differ by their colour only."""
+
+    def __init__(self, label: str, value: bool, *, id: str) -> None:
+        super().__init__(label, value, id=id, compact=True)
+        self._show_state()
+
+    def watch_value(self) -> None:
+        """Show the changed state."""
+        self._show_state()
+        super().watch_value()
+
+    def _show_state(self) -> None:
+        self.BUTTON_INNER = "X" if self.value else " "
+
+
+@dataclass(frozen=True)
+class MappingNames:
+    """The names in the mappings of a schedule.
+
+    :param targets: the arguments that the pipeline takes.
+    :param arguments: those of the pipelines whose runs trigger it.
+    :param properties: of the stages of those pipelines, such as ``Sink.path``.
+    """
+
+    targets: Sequence[str]
+    arguments: Sequence[str]
+    properties: Sequence[str]
+
+
+class PairSuggester(Suggester):
+    """Completes the last of the pairs in a field: first the target, after ``=`` the source."""
+
+    def __init__(self) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self.targets: Sequence[str] = ()
+        self.sources: Sequence[str] = ()
+
+    async def get_suggestion(self, value: str) -> str | None:
+        pair = value.rpartition(",")[2].lstrip()
+        target, equals, source = pair.partition("=")
+        known = self.sources if equals else [f"{each}=" for each in self.targets]
+        typed = source if equals else target
+        found = next((each for each in known if each.startswith(typed) and each != typed), None)
+        return None if found is None else value[: len(value) - len(typed)] + found
+
+
+def read_mapping_names(
+    cdap: Cdap, namespace: str, pipeline: str, triggers: Sequence[str]
+) -> MappingNames:
+    """Read the names in the documents of a pipeline and of those whose runs trigger it.
+
+    :param triggers: as :func:`parse_run_trigger` reads them; one of a pipeline that is not deployed gives no
+        names.
+    """
+    arguments: dict[str, None] = {}
+    properties: dict[str, None] = {}
+    for each in triggers:
+        program = parse_run_trigger(each, namespace).program_id
+        names, found = _read_names(cdap, program.namespace, program.application)
+        arguments |= dict.fromkeys(names)
+        properties |= dict.fromkeys(found)
+    targets, _ = _read_names(cdap, namespace, pipeline)
+    return MappingNames(targets, list(arguments), list(properties))
+
+
+def _read_names(cdap: Cdap, namespace: str, pipeline: str) -> tuple[list[str], list[str]]:
+    """Return the arguments of a deployed pipeline, and the properties of its stages."""
+    try:
+        text = cdap.applications.export(namespace, pipeline)
+        arguments = cdap.runs.get_arguments(namespace, text, pipeline).arguments
+        stages = read_document(text).stages
+    except LocalcdapError:
+        return [], []
+    properties = [f"{each.name}.{name}" for each in stages for name in each.plugin.properties]
+    return [each.name for each in arguments], properties
+
 
 _TIMES: Final = 5
 _WEEKDAYS_NOTE: Final = "Five fields, or those of Quartz. Days of the week: 1 (SUN) to 7 (SAT)."

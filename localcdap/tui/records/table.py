@@ -29,9 +29,8 @@ from localcdap.tui.records.arrangement import (
     take,
 )
 from localcdap.tui.records.frequency import Frequency, ValueCounts, build_frequency_dialog
-from localcdap.tui.records.grid import RecordGrid
+from localcdap.tui.records.grid import RecordGrid, RowNumbers
 from localcdap.tui.records.profile import ColumnProfile, ColumnProfileView, profile_column
-from localcdap.tui.records.row_numbers import RowNumbers
 from localcdap.tui.records.value_dialog import ValueDialog
 from localcdap.tui.records.values import build_table, format_arrow_type, format_cell
 from localcdap.tui.service_calls import deliver

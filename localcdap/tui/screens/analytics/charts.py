@@ -10,8 +10,8 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from localcdap.text import sanitize_for_terminal
+from localcdap.tui.labels import MUTED
 from localcdap.tui.screens.analytics.answers import SplitBin
-from localcdap.tui.screens.details import MUTED
 
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 _LEVELS: Final = "▁▂▃▄▅▆▇█"

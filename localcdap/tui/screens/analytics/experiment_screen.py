@@ -18,6 +18,7 @@ from localcdap.decoders import convert
 from localcdap.host.cdap import Cdap
 from localcdap.text import format_time, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.labels import MUTED, join_parts
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screens.analytics.answers import (
     BUSY,
@@ -31,11 +32,14 @@ from localcdap.tui.screens.analytics.answers import (
     Splitter,
 )
 from localcdap.tui.screens.analytics.calls import AnalyticsCalls, Contents
-from localcdap.tui.screens.analytics.comparison import draw_comparison
 from localcdap.tui.screens.analytics.leaderboard import MODELS, SEARCHES, SPLITS, build_entries
-from localcdap.tui.screens.analytics.model_text import ModelView, draw_look, draw_model
+from localcdap.tui.screens.analytics.model_text import (
+    ModelView,
+    draw_comparison,
+    draw_look,
+    draw_model,
+)
 from localcdap.tui.screens.analytics.split_text import draw_experiment, draw_search, draw_split
-from localcdap.tui.screens.details import MUTED, join_parts
 
 _POLL_S: Final = 1.0
 _MIDDLE: Final = 50

@@ -6,8 +6,8 @@ from textual.content import Content
 
 from localcdap.api.app.jobs import JobDetail
 from localcdap.text import format_duration, plural, sanitize_for_terminal
+from localcdap.tui.labels import MUTED
 from localcdap.tui.screens.analytics.charts import draw_bar
-from localcdap.tui.screens.details import MUTED
 
 _BAR = 24
 

@@ -9,7 +9,7 @@ from textual.content import Content
 
 from localcdap.api.app.jobs import JobDetail
 from localcdap.text import format_duration, plural, sanitize_for_terminal
-from localcdap.tui.labels import format_age
+from localcdap.tui.labels import MUTED, format_age, format_title, join_parts
 from localcdap.tui.screens.analytics.answers import ColumnStats, Experiment, FoundParameters, Split
 from localcdap.tui.screens.analytics.charts import (
     draw_levels,
@@ -18,7 +18,6 @@ from localcdap.tui.screens.analytics.charts import (
     format_metric,
 )
 from localcdap.tui.screens.analytics.job_text import draw_progress, format_took
-from localcdap.tui.screens.details import MUTED, format_title, join_parts
 
 _DIFFERENT: Final = 0.1
 """The divergence from which training and test data differ, as the application warns."""

@@ -19,10 +19,9 @@ from localcdap.schedules.triggers import describe_trigger
 from localcdap.text import format_time, plural, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.pipeline_chart import PipelineChart
-from localcdap.tui.labels import format_age
+from localcdap.tui.labels import MUTED, format_age, format_title, join_parts
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
-from localcdap.tui.screens.details import MUTED, format_title, join_parts
 from localcdap.tui.screens.library import items as library
 from localcdap.tui.screens.library.items import ItemDetails, ItemVersion, LibraryItem, SavedPipeline
 

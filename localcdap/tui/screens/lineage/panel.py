@@ -13,8 +13,14 @@ from localcdap.metadata.lineage.edge_texts import describe_influence
 from localcdap.metadata.lineage.field_answers import OperationInfo, ProgramOperations
 from localcdap.metadata.lineage.relations import ProgramId
 from localcdap.text import plural, sanitize_for_terminal
-from localcdap.tui.labels import RUN_MARKS, format_age, format_status
-from localcdap.tui.screens.details import MUTED, format_title, join_parts
+from localcdap.tui.labels import (
+    MUTED,
+    RUN_MARKS,
+    format_age,
+    format_status,
+    format_title,
+    join_parts,
+)
 from localcdap.tui.screens.lineage.facts import NodeFacts
 from localcdap.tui.screens.lineage.graph import (
     LineageGraph,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from textual import on, work
@@ -15,11 +16,14 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.field_answers import Direction, LineageField
-from localcdap.metadata.lineage.relations import DatasetId, ProgramId
+from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId
+from localcdap.metadata.lineage.usage import DatasetUsage
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.canvas import Canvas
+from localcdap.tui.labels import MUTED, format_age
 from localcdap.tui.lists.changes import watch_topics
+from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.routes import (
     DeployedTarget,
     LineageTarget,
@@ -27,20 +31,51 @@ from localcdap.tui.routes import (
     RunTarget,
     TableTarget,
 )
-from localcdap.tui.screens.details import MUTED
-from localcdap.tui.screens.lineage.exploration import MOST_HOPS, Exploration, read_graph
 from localcdap.tui.screens.lineage.facts import NodeFacts, get_entity, read_facts
 from localcdap.tui.screens.lineage.graph import (
+    MOST_HOPS,
+    Exploration,
     LineageGraph,
     format_mermaid,
     format_node,
     get_dataset,
+    read_graph,
 )
 from localcdap.tui.screens.lineage.impact import ImpactDialog, read_impact
 from localcdap.tui.screens.lineage.node_canvas import LineageCanvas
 from localcdap.tui.screens.lineage.panel import format_facts
-from localcdap.tui.screens.lineage.recent import RecentDatasets
 from localcdap.tui.studio import Choice
+
+_NOTHING_USED: Final = """No run has read or written a dataset yet.
+
+Run a pipeline first: d runs the demo on the home screen (1), r the pipeline in the studio (2). \
+Its datasets are listed here then."""
+_USES: Final = {
+    AccessType.READ: "read by",
+    AccessType.WRITE: "written by",
+    AccessType.READ_WRITE: "read and written by",
+    AccessType.UNKNOWN: "used by",
+}
+
+
+class RecentDatasets(FilteredList):
+    """The datasets that runs used last, the newest first; the key of an entry is the name."""
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(verb="show lineage", empty=_NOTHING_USED, id=id)
+
+    def fill(self, usages: Sequence[DatasetUsage]) -> None:
+        self.set_entries([_build_entry(each) for each in usages])
+
+
+def _build_entry(usage: DatasetUsage) -> ListEntry:
+    pipeline = sanitize_for_terminal(usage.program.application, single_line=True)
+    return ListEntry(
+        usage.dataset.dataset,
+        sanitize_for_terminal(usage.dataset.dataset, single_line=True),
+        hint=f"{_USES[usage.access]} {pipeline} {format_age(usage.last_start)}",
+    )
+
 
 _NEEDS_FOCUS: Final = ("mode", "hops", "indirect", "direction", "export", "field")
 _NEEDS_NODE: Final = ("expand", "collapse", "impact", "open_node", "copy")

@@ -27,8 +27,11 @@ from localcdap.tui.dialogs.path_completion import expand_path
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screens.namespaces.connections import ConnectionsPanel
-from localcdap.tui.screens.namespaces.contents import ContentCounts, read_contents
-from localcdap.tui.screens.namespaces.contents_panel import ContentsPanel
+from localcdap.tui.screens.namespaces.contents_panel import (
+    ContentCounts,
+    ContentsPanel,
+    read_contents,
+)
 from localcdap.tui.screens.namespaces.preferences import PreferencesPanel
 from localcdap.tui.screens.namespaces.secure_keys import SecureKeysPanel
 from localcdap.tui.screens.namespaces.sync_dialog import SyncDialog

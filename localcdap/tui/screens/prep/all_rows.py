@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -16,6 +18,8 @@ from textual.content import Content
 from textual.widgets import ProgressBar, Static
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.connectors.all_records import ConnectionData, RecordCopier
+from localcdap.datasets.table_files import copy_table
 from localcdap.decoders import convert
 from localcdap.expectations.reader import to_json
 from localcdap.expectations.results import RuleResult, describe_result
@@ -24,11 +28,46 @@ from localcdap.host.cdap import Cdap
 from localcdap.pipeline.recipe_files import apply_recipe
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
-from localcdap.tui.screens.details import MUTED
-from localcdap.tui.screens.prep.all_rows_input import open_all_rows
-from localcdap.tui.screens.prep.source import PrepRequest
+from localcdap.tui.labels import MUTED
+from localcdap.tui.screens.prep.exports import find_reader
+from localcdap.tui.screens.prep.source import FILE_OPTIONS, PrepRequest, read_view
 from localcdap.tui.service_calls import deliver
 from localcdap.workspace_views import ColumnTotals, ColumnView
+
+
+@contextlib.contextmanager
+def open_all_rows(
+    cdap: Cdap,
+    request: PrepRequest,
+    is_stopped: Callable[[], bool],
+    show: Callable[[float | None], None],
+) -> Iterator[dict[str, Any]]:
+    """Give the input of the method ``apply`` of Wrangler. Other data than files become a file that is
+    deleted afterwards.
+
+    :param is_stopped: whether nobody waits for it any more; no more is read then.
+    :param show: takes the share that is copied.
+    :raises BadRequestError: when the data cannot be read.
+    """
+    source = request.source
+    copier = RecordCopier(cdap.connectors, cdap.runs, is_stopped, show)
+    data = ConnectionData(request.namespace, source.connection, source.place, source.reading)
+    path = source.path
+    if source.connection and source.types is None:
+        path = copier.find_file(data)
+    if path:
+        yield {"path": path, **{name: getattr(source, name) for name in FILE_OPTIONS}}
+        return
+    with tempfile.TemporaryDirectory(prefix="localcdap-") as folder:
+        rows = Path(folder) / "rows.parquet"
+        if source.connection:
+            before = read_view(cdap, replace(request, step=0))
+            reader = find_reader(cdap, request, before)
+            copier.copy(data, reader, request.arguments, rows)
+        else:
+            copy_table(cdap.sql, request.namespace, source.table, rows, is_stopped)
+        yield {"path": str(rows), "format": "parquet"}
+
 
 _NOTABLE: Final = 0.01
 """The difference of two shares from which on it is worth a line."""

@@ -12,8 +12,8 @@ from textual.widgets.option_list import Option
 
 from localcdap.expectations.rules import Expectation, MeetsCondition
 from localcdap.text import sanitize_for_terminal
+from localcdap.tui.labels import MUTED
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
-from localcdap.tui.screens.details import MUTED
 from localcdap.workspace_views import Facet, FacetBin, FacetView
 
 KINDS: Final = {

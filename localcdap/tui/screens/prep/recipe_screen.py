@@ -27,7 +27,7 @@ from localcdap.tui.screens.prep.grid import PrepTable
 from localcdap.tui.screens.prep.panel import format_column, format_problems, format_title
 from localcdap.tui.screens.prep.recent import RecentData, remember
 from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepRule, PrepStep, read_lines
-from localcdap.tui.screens.prep.rule_list import RuleList
+from localcdap.tui.screens.prep.recipe_lists import RuleList, StepList
 from localcdap.tui.screens.prep.source import (
     PrepRequest,
     PrepSource,
@@ -36,7 +36,6 @@ from localcdap.tui.screens.prep.source import (
     list_directive_names,
     read_parts,
 )
-from localcdap.tui.screens.prep.steps import StepList
 from localcdap.tui.service_calls import deliver
 from localcdap.tui.system.user_state import RecipeVersion
 from localcdap.workspace_views import ColumnView, Facet, WorkspaceView

@@ -23,14 +23,14 @@ from localcdap.runs.statistics.model import (
 )
 from localcdap.schedules.model import PlannedTime
 from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.labels import MUTED
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.routes import RunHistoryTarget, RunTarget
-from localcdap.tui.screens.details import MUTED
-from localcdap.tui.screens.reports.calendar import draw_calendar
 from localcdap.tui.screens.reports.lines import (
     POINTS,
     PipelineColumns,
+    draw_calendar,
     format_alerts,
     format_failure,
     format_planned,

@@ -17,9 +17,9 @@ from localcdap.api.metadata import DATASET, MetadataEntity, MetadataScope, Scope
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.debouncer import Debouncer
+from localcdap.tui.labels import MUTED, format_title, join_parts
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.routes import LineageTarget
-from localcdap.tui.screens.details import MUTED, format_title, join_parts
 from localcdap.tui.screens.search.findings import (
     FIELD,
     FoundItem,

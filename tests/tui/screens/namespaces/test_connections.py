@@ -9,7 +9,7 @@ from textual.widgets import OptionList, Static, TextArea
 
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.routes import DocumentTarget
-from localcdap.tui.screens.namespaces.connection_dialog import ConnectionDialog
+from localcdap.tui.screens.namespaces.connections import ConnectionDialog
 from tests.tui.pipeline.documents import pipeline, stage
 from tests.tui.studio_driver import SMALL
 

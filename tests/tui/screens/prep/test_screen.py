@@ -17,9 +17,9 @@ from localcdap.tui.routes import DocumentTarget, PrepTarget
 from localcdap.tui.screens.prep.directive_line import DirectiveLine
 from localcdap.tui.screens.prep.recent import list_present
 from localcdap.tui.screens.prep.recipe import PrepStep
+from localcdap.tui.screens.prep.recipe_lists import StepList
 from localcdap.tui.screens.prep.screen import PrepScreen
 from localcdap.tui.screens.prep.source import PrepSource
-from localcdap.tui.screens.prep.steps import StepList
 from localcdap.tui.system.user_state import OpenedData, read_user_state
 from tests.tui.inspector.bench import pipeline
 from tests.tui.studio_driver import SMALL
