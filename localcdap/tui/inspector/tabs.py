@@ -1,4 +1,4 @@
-"""The panes of a stage, one of which is looked at; the documentation of its plugin, the lineage of a field."""
+"""The panes of a stage, one of which is looked at, documentation and lineage."""
 
 from __future__ import annotations
 

@@ -13,9 +13,10 @@ from textual.reactive import reactive
 from textual.widgets import Input, Static
 
 from localcdap.runs.logs import LEVELS, LogFilter, LogHit, LogSummary
+from localcdap.runs.model import StoredLogLine
 from localcdap.text import plural
-from localcdap.tui.log.layout import format_plain_line, sanitize_name
-from localcdap.tui.log.line_dialog import LineDialog
+from localcdap.tui.dialogs.text_dialog import TextDialog
+from localcdap.tui.log.layout import format_clock, format_plain_line, sanitize_lines, sanitize_name
 from localcdap.tui.log.rows import save_log
 from localcdap.tui.log.state_line import StateLine, StatusPart
 from localcdap.tui.log.view import LogView
@@ -183,9 +184,17 @@ class RunLog(StudioNode, Vertical):
         number = line.number
         self.call(
             lambda cdap: cdap.runs.get_log_line(run, number),
-            on_result=lambda whole: self.app.push_screen(LineDialog(whole)),
+            on_result=self._show_line,
             group="line",
         )
+
+    def _show_line(self, line: StoredLogLine) -> None:
+        stage = f"  {sanitize_name(line.stage)}" if line.stage else ""
+        title = (
+            f"line {line.number:,}  {format_clock(line.time)}  {sanitize_name(line.level)}{stage}"
+        )
+        text = sanitize_lines(line.text)
+        self.app.push_screen(TextDialog(title, text, "text of the line", ".log"))
 
     def action_copy_line(self) -> None:
         line = self.view.line

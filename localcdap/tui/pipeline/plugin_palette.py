@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import HorizontalScroll
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
 
 from localcdap.api.app.events import ArtifactsChanged
@@ -36,6 +33,7 @@ from localcdap.tui.canvas.stage_card import format_plugin_type
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.widgets.capability_filter import CapabilityFilter
 
 _ORDER: Final = (
     SOURCE,
@@ -69,50 +67,6 @@ class PaletteData:
     """Plugins, whatever they are capable of."""
 
 
-class CapabilityChip(Static, can_focus=True):
-    """A capability that plugins must have, while it is on."""
-
-    DEFAULT_CSS = """
-    CapabilityChip {
-        width: auto; height: 1; padding: 0 1; margin-right: 1; background: $boost; color: $text-muted;
-    }
-    CapabilityChip:hover { background: $panel-lighten-1; }
-    CapabilityChip:focus { text-style: underline; color: $text; }
-    CapabilityChip.-on { background: $primary 50%; color: $text; text-style: bold; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "turn", "on or off", show=False),
-        Binding("left,h", "screen.focus_previous", "previous", show=False),
-        Binding("right,l", "screen.focus_next", "next", show=False),
-    ]
-
-    class Turned(Message):
-        """The user turned the capability on or off."""
-
-    def __init__(self, count: CapabilityCount, *, is_on: bool) -> None:
-        super().__init__(classes="-on" if is_on else "")
-        self.capability = count.capability
-        self.show(count)
-
-    @property
-    def is_on(self) -> bool:
-        return self.has_class("-on")
-
-    def show(self, count: CapabilityCount) -> None:
-        mark = "● " if self.is_on else ""
-        self.update(Content(f"{mark}{count.capability} {count.plugins}"))
-        self._count = count
-
-    def action_turn(self) -> None:
-        self.toggle_class("-on")
-        self.show(self._count)
-        self.post_message(CapabilityChip.Turned())
-
-    def on_click(self, event: events.Click) -> None:
-        event.stop()
-        self.action_turn()
-
-
 class StagePalette(DialogScreen[PluginSummary]):
     """Lets its user choose a plugin; the answer is None when there is none.
 
@@ -127,7 +81,7 @@ class StagePalette(DialogScreen[PluginSummary]):
         align: center top;
         & > #dialog { width: 84; height: 90%; max-height: 40; margin-top: 1; padding: 1 2 0 2; }
         & #palette-title { color: $text-muted; padding: 0 1; height: 1; }
-        & #palette-chips { height: 1; margin: 0 1 1 1; overflow: auto hidden; }
+        & CapabilityFilter { margin: 0 1 1 1; }
         & FilteredList > .filter { margin-bottom: 1; }
         & FilteredList > FilteredListOptions > .option-list--option-highlighted {
             background: $primary 40%; color: $text;
@@ -165,7 +119,7 @@ class StagePalette(DialogScreen[PluginSummary]):
 
     def compose_body(self) -> ComposeResult:
         yield Static(Content(f"Add a stage{self._where}"), id="palette-title")
-        yield HorizontalScroll(id="palette-chips", can_focus=False)
+        yield CapabilityFilter()
         yield FilteredList(empty="No plugin has all of these capabilities.")
         yield Static(id="palette-about")
 
@@ -177,10 +131,10 @@ class StagePalette(DialogScreen[PluginSummary]):
     def _listing(self) -> FilteredList:
         return self.query_one(FilteredList)
 
-    @on(CapabilityChip.Turned)
+    @on(CapabilityFilter.Changed)
     def _load(self) -> None:
         """List the plugins that have the chosen capabilities; the highlight stays on its plugin."""
-        wanted = [chip.capability for chip in self.query(CapabilityChip) if chip.is_on]
+        wanted = self.query_one(CapabilityFilter).chosen
         namespace, app = self._namespace, ArtifactSelector(name=self._kind.value)
 
         def load(cdap: Cdap) -> PaletteData:
@@ -211,24 +165,19 @@ class StagePalette(DialogScreen[PluginSummary]):
                 for key, plugin in ordered
             ]
         )
-        self._show_chips(shelf.capabilities, shelf.all)
+        capabilities = self.query_one(CapabilityFilter)
+        capabilities.show(
+            [
+                count
+                for count in sorted(shelf.capabilities, key=lambda count: count.capability)
+                # Without a choice, those of all or of no plugins tell none apart.
+                if 0 < count.plugins < shelf.all or count.capability in capabilities.chosen
+            ]
+        )
         self._is_filled = True
         if self._is_awaited:
             self._is_awaited = False
             self.action_take()
-
-    def _show_chips(self, counts: Sequence[CapabilityCount], plugins: int) -> None:
-        """Show a chip for each capability; a new one only where it tells plugins apart.
-
-        :param plugins: how many there are.
-        """
-        chips = {chip.capability: chip for chip in self.query(CapabilityChip)}
-        for count in sorted(counts, key=lambda count: count.capability):
-            chip = chips.get(count.capability)
-            if chip is not None:
-                chip.show(count)
-            elif 0 < count.plugins < plugins:
-                self.query_one("#palette-chips").mount(CapabilityChip(count, is_on=False))
 
     def _is_stage(self, type: str) -> bool:
         stages = STREAMING | BATCH if self._kind is PipelineType.STREAMING else BATCH

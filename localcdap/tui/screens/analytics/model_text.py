@@ -1,4 +1,4 @@
-"""The details of a model: its state, metrics, charts, warnings and parameters; and two models side by side."""
+"""The details of a model: its state, metrics, charts, warnings and parameters; two models side by side."""
 
 from __future__ import annotations
 

@@ -32,7 +32,6 @@ from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.routes import NavigationTarget, PluginTarget
 from localcdap.tui.screens.plugins import details
-from localcdap.tui.screens.plugins.capability_filter import CapabilityFilter
 from localcdap.tui.screens.plugins.catalog import (
     PluginCatalog,
     build_entries_by_artifact,
@@ -42,6 +41,7 @@ from localcdap.tui.screens.plugins.catalog import (
 )
 from localcdap.tui.studio import Choice
 from localcdap.tui.system.external_editor import edit_file
+from localcdap.tui.widgets.capability_filter import CapabilityFilter
 
 
 class PluginsScreen(AreaScreen):

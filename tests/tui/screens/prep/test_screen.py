@@ -197,9 +197,10 @@ async def test_rows_that_are_left_out_are_listed(open_studio, path):
         await write(driver, "set-type :amount int")
         await driver.press("e")
         assert isinstance(driver.app.screen, LinesDialog)
-        ((title, lines),) = driver.app.screen._parts
+        (block,) = driver.app.screen.query("#dialog-blocks > Static").results(Static)
+        title, *lines = str(block.content).splitlines()
         assert title == "record 3, fails at directive 1"
-        assert "name: cy" in lines
+        assert "  name: cy" in lines
 
 
 async def test_sorting_and_other_samples(open_studio, path):
