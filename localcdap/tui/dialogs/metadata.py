@@ -16,8 +16,8 @@ from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope, Scop
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.entities import format_entity
 from localcdap.metadata.mutations import MetadataChange
-from localcdap.text import sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 
 _TAG: Final = "tag"
@@ -47,7 +47,7 @@ class MetadataDialog(DialogScreen[None]):
         self._metadata = ScopedMetadata()
 
     def compose_body(self) -> ComposeResult:
-        path = sanitize_for_terminal(format_entity(self.entity), single_line=True)
+        path = sanitize_name(format_entity(self.entity))
         yield create_title("Tags and properties", path)
         yield FilteredList(
             verb="change",
@@ -169,7 +169,7 @@ def _list_entries(scope: MetadataScope, metadata: Metadata) -> list[ListEntry]:
     tone = "" if is_own else "$foreground 60%"
 
     def build(kind: str, name: str, label: str) -> ListEntry:
-        shown = sanitize_for_terminal(label, single_line=True)
+        shown = sanitize_name(label)
         return ListEntry(f"{scope} {kind} {name}", shown, hint=kind, group=group, tone=tone)
 
     tags = [build(_TAG, tag, tag) for tag in sorted(metadata.tags)]

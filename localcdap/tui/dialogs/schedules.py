@@ -16,10 +16,11 @@ from localcdap.host.cdap import Cdap
 from localcdap.schedules.constraints import describe_constraint
 from localcdap.schedules.model import EventKind, ScheduleEvent, ScheduleStatus, ScheduleSummary
 from localcdap.schedules.triggers import describe_trigger
-from localcdap.text import format_time, sanitize_for_terminal
+from localcdap.text import format_time
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
 from localcdap.tui.dialogs.schedule_entries import can_edit
 from localcdap.tui.dialogs.schedule_form import FormAnswer, ScheduleChoices, ScheduleForm
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 
 _EVENTS: Final = 5
@@ -48,7 +49,7 @@ class SchedulesDialog(DialogScreen[None]):
         self._found: dict[str, ScheduleSummary] = {}
 
     def compose_body(self) -> ComposeResult:
-        name = sanitize_for_terminal(self.pipeline, single_line=True)
+        name = sanitize_name(self.pipeline)
         note = "They act while the studio, a command or the server is open."
         yield create_title(f"Schedules of {name}", note)
         yield FilteredList(
@@ -173,7 +174,7 @@ class SchedulesDialog(DialogScreen[None]):
             facts.append(f"next {format_time(summary.next_runtime)}")
         facts += [describe_constraint(each) for each in schedule.constraints]
         facts += [f"{name}={value}" for name, value in sorted(schedule.properties.items())]
-        lines = [Content.styled(_clean("; ".join(facts)), _MUTED)]
+        lines = [Content.styled(sanitize_name("; ".join(facts)), _MUTED)]
         lines += [_format_event(each) for each in events]
         if not events:
             lines.append(Content.styled("Nothing was triggered yet.", _MUTED))
@@ -199,7 +200,7 @@ def _build_entry(summary: ScheduleSummary) -> ListEntry:
     due = f"next {format_time(summary.next_runtime)}" if summary.next_runtime else "enabled"
     return ListEntry(
         schedule.name,
-        _clean(f"{schedule.name}  {describe_trigger(schedule.trigger)}"),
+        sanitize_name(f"{schedule.name}  {describe_trigger(schedule.trigger)}"),
         mark="●" if is_enabled else "○",
         hint=due if is_enabled else "suspended",
         tone="" if is_enabled else _MUTED,
@@ -211,9 +212,5 @@ def _format_event(event: ScheduleEvent) -> Content:
     return Content.assemble(
         (f"{format_time(event.time)} ", _MUTED),
         (event.kind.lower().replace("_", " "), tone),
-        f" {_clean(event.message)}",
+        f" {sanitize_name(event.message)}",
     )
-
-
-def _clean(text: str) -> str:
-    return sanitize_for_terminal(text, single_line=True)

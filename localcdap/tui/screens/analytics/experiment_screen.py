@@ -18,7 +18,7 @@ from localcdap.decoders import convert
 from localcdap.host.cdap import Cdap
 from localcdap.text import format_time, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
-from localcdap.tui.labels import MUTED, join_parts
+from localcdap.tui.labels import MUTED, join_parts, sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screens.analytics.answers import (
     BUSY,
@@ -127,8 +127,8 @@ class ExperimentScreen(AreaScreen):
             [
                 ListEntry(
                     each.name,
-                    sanitize_for_terminal(each.name, single_line=True),
-                    hint=sanitize_for_terminal(each.outcome, single_line=True),
+                    sanitize_name(each.name),
+                    hint=sanitize_name(each.outcome),
                     words=each.srcpath,
                 )
                 for each in experiments
@@ -296,7 +296,7 @@ class ExperimentScreen(AreaScreen):
         if experiment is None:
             return Content.assemble(("Analytics", "bold"), ("  no experiment", MUTED))
         shown = [
-            sanitize_for_terminal(each, single_line=True)
+            sanitize_name(each)
             for each in (experiment.name, experiment.outcome, experiment.srcpath)
         ]
         return Content.assemble(

@@ -16,6 +16,7 @@ from textual.widgets import Input, Static
 
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_row
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.screens.analytics.answers import Parameter
 
 
@@ -138,8 +139,7 @@ class FormDialog(DialogScreen[dict[str, str]]):
 
 def _create_row(field: FormField) -> Horizontal:
     label, default, hint = (
-        sanitize_for_terminal(text, single_line=True)
-        for text in (field.label, field.default, field.hint)
+        sanitize_name(text) for text in (field.label, field.default, field.hint)
     )
     return create_row(
         label,

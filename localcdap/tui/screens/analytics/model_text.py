@@ -10,7 +10,7 @@ from textual.content import Content
 
 from localcdap.api.app.jobs import JobDetail
 from localcdap.text import format_duration, plural, sanitize_for_terminal
-from localcdap.tui.labels import MUTED, format_age, format_title, join_parts
+from localcdap.tui.labels import MUTED, format_age, format_title, join_parts, sanitize_name
 from localcdap.tui.screens.analytics.answers import (
     LESS_IS_BETTER,
     Algorithm,
@@ -78,7 +78,7 @@ def draw_look(look: Look, algorithm: Algorithm, source: str, width: int, step: i
     note = (
         f"{plural(rows['train'], 'record')} to learn from, {rows['test']:,} to test"
         + (f", of which {skipped:,} have unknown categories" if skipped else "")
-        + f"; from {sanitize_for_terminal(source, single_line=True)}. t trains the model on Spark."
+        + f"; from {sanitize_name(source)}. t trains the model on Spark."
     )
     return join_parts(
         Content("\n").join(
@@ -95,7 +95,7 @@ def draw_look(look: Look, algorithm: Algorithm, source: str, width: int, step: i
 def _draw_head(view: ModelView) -> Content:
     model = view.model
     kind = view.algorithm.label if view.algorithm is not None else model.algorithm or "no algorithm"
-    parts = [format_title(sanitize_for_terminal(model.name, single_line=True), kind)]
+    parts = [format_title(sanitize_name(model.name), kind)]
     if model.description:
         parts.append(Content(sanitize_for_terminal(model.description)))
     parts.append(_draw_state(model))
@@ -116,10 +116,7 @@ def _draw_state(model: Model) -> Content:
 
 
 def _draw_warnings(warnings: Sequence[str]) -> Content:
-    lines = [
-        Content.styled(f"⚠ {sanitize_for_terminal(each, single_line=True)}", "$text-warning")
-        for each in warnings
-    ]
+    lines = [Content.styled(f"⚠ {sanitize_name(each)}", "$text-warning") for each in warnings]
     return Content("\n").join(lines)
 
 
@@ -169,7 +166,7 @@ def _draw_threshold(report: Report, step: int) -> Content:
         ("●", "bold $primary"),
         ("─" * (_SLIDER - 1 - place) + "┤", MUTED),
     )
-    positive = sanitize_for_terminal(report.labels[1], single_line=True)
+    positive = sanitize_name(report.labels[1])
     line = Content.assemble(
         slider, f" {counts.threshold:.2f}", ("   - and + move it, = finds the greatest f1", MUTED)
     )
@@ -218,7 +215,7 @@ def _draw_parameters(given: Mapping[str, str], algorithm: Algorithm | None) -> C
     width = max(len(name) for name, _, _ in found)
     lines = []
     for name, value, is_default in found:
-        shown = sanitize_for_terminal(value, single_line=True)
+        shown = sanitize_name(value)
         lines.append(
             Content.styled(f"{name:{width}}  {shown}  default", "$foreground 40%")
             if is_default
@@ -231,10 +228,7 @@ def _draw_features(model: Model) -> Content:
     if not model.features:
         return Content("")
     words = dict.fromkeys(model.categorical_features, " (category)")
-    shown = ", ".join(
-        f"{sanitize_for_terminal(each, single_line=True)}{words.get(each, '')}"
-        for each in model.features
-    )
+    shown = ", ".join(f"{sanitize_name(each)}{words.get(each, '')}" for each in model.features)
     kept = "kept" if model.handle_invalid == "keep" else "left out"
     text = f"{shown}. Records with unknown categories are {kept}."
     return _head("features", Content.styled(text, MUTED))
@@ -315,7 +309,7 @@ def _row(label: str, one: str, other: str) -> Content:
 
 def _get_algorithm(view: ModelView) -> str:
     name = view.algorithm.label if view.algorithm is not None else view.model.algorithm or "-"
-    return sanitize_for_terminal(name, single_line=True)
+    return sanitize_name(name)
 
 
 def _format_took(view: ModelView) -> str:

@@ -16,10 +16,10 @@ from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.schedules.model import EventKind, ScheduleStatus, ScheduleSummary
 from localcdap.schedules.triggers import describe_trigger
-from localcdap.text import format_time, plural, sanitize_for_terminal
+from localcdap.text import format_time, plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.pipeline_chart import PipelineChart
-from localcdap.tui.labels import MUTED, format_age, format_title, join_parts
+from localcdap.tui.labels import MUTED, format_age, format_title, join_parts, sanitize_name
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screens.library import items as library
@@ -184,7 +184,7 @@ def _format_schedule(summary: ScheduleSummary) -> Content:
     when = f"{schedule.name}  {describe_trigger(schedule.trigger)}"
     return Content.assemble(
         ("schedule  ", MUTED),
-        sanitize_for_terminal(when, single_line=True),
+        sanitize_name(when),
         (f"  {state}", MUTED),
         (said, "$text-warning"),
     )

@@ -12,8 +12,8 @@ from localcdap.host.cdap import Cdap
 from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.field_answers import Direction
 from localcdap.metadata.lineage.relations import DatasetId
-from localcdap.text import sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.records.values import build_table
 from localcdap.tui.screens.lineage.graph import (
@@ -70,7 +70,7 @@ class ImpactDialog(DialogScreen[None]):
 
     def compose_body(self) -> ComposeResult:
         yield create_title(
-            sanitize_for_terminal(self._title, single_line=True),
+            sanitize_name(self._title),
             "what comes from it and changes with it; a copies the table as CSV, A as JSON",
         )
         yield RecordTable(id="impact")

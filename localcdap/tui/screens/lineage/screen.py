@@ -21,7 +21,7 @@ from localcdap.metadata.lineage.usage import DatasetUsage
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.canvas import Canvas
-from localcdap.tui.labels import MUTED, format_age
+from localcdap.tui.labels import MUTED, format_age, sanitize_name
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.routes import (
@@ -69,10 +69,10 @@ class RecentDatasets(FilteredList):
 
 
 def _build_entry(usage: DatasetUsage) -> ListEntry:
-    pipeline = sanitize_for_terminal(usage.program.application, single_line=True)
+    pipeline = sanitize_name(usage.program.application)
     return ListEntry(
         usage.dataset.dataset,
-        sanitize_for_terminal(usage.dataset.dataset, single_line=True),
+        sanitize_name(usage.dataset.dataset),
         hint=f"{_USES[usage.access]} {pipeline} {format_age(usage.last_start)}",
     )
 
@@ -274,7 +274,7 @@ class LineageScreen(AreaScreen):
                 "there is no dataset yet; a run leaves those that it reads and writes", "dataset"
             )
             return
-        choices = [Choice(_clean(each.dataset), each) for each in found]
+        choices = [Choice(sanitize_name(each.dataset), each) for each in found]
         chosen = await self.studio.choose(choices, title="Lineage of the dataset")
         if chosen is not None:
             self._explore(Exploration(chosen))
@@ -294,7 +294,7 @@ class LineageScreen(AreaScreen):
             self.studio.explain_no_effect(f"no field of {dataset.dataset} is known", "field")
             return
         choices = [_build_field_choice(each) for each in found.fields]
-        title = f"Lineage of the field, in {_clean(dataset.dataset)}"
+        title = f"Lineage of the field, in {sanitize_name(dataset.dataset)}"
         chosen = await self.studio.choose(choices, title=title)
         if chosen is not None:
             self._explore(Exploration(DatasetField(dataset, chosen)))
@@ -423,7 +423,7 @@ class LineageScreen(AreaScreen):
 
 def _build_field_choice(field: LineageField) -> Choice[str]:
     hint = "" if field.lineage else "no lineage yet"
-    return Choice(_clean(field.name), field.name, hint=hint)
+    return Choice(sanitize_name(field.name), field.name, hint=hint)
 
 
 def _format_title(shown: Exploration | None) -> Content:
@@ -435,7 +435,9 @@ def _format_title(shown: Exploration | None) -> Content:
         parts.append("with indirect" if shown.indirect else "direct only")
     if shown.expanded:
         parts.append(f"{len(shown.expanded)} expanded")
-    return Content.assemble((_clean(_name_focus(shown)), "bold"), (f"  {' · '.join(parts)}", MUTED))
+    return Content.assemble(
+        (sanitize_name(_name_focus(shown)), "bold"), (f"  {' · '.join(parts)}", MUTED)
+    )
 
 
 def _name_focus(shown: Exploration) -> str:
@@ -453,7 +455,7 @@ def _format_legend(shown: Exploration | None, graph: LineageGraph) -> Content:
         said = f"no run has read or written {_name_focus(shown)}"
         if shown.is_of_fields:
             said = f"no pipeline or run relates {_name_focus(shown)} to another field"
-        return Content.styled(_clean(said), MUTED)
+        return Content.styled(sanitize_name(said), MUTED)
     kinds = (
         "── values   ╌╌ decides about values only   ? assumed"
         if shown.is_of_fields
@@ -461,7 +463,3 @@ def _format_legend(shown: Exploration | None, graph: LineageGraph) -> Content:
     )
     more = "   ! a part is not drawn: choose a field" if graph.is_truncated else ""
     return Content.assemble((kinds, MUTED), (more, "$text-warning"))
-
-
-def _clean(text: str) -> str:
-    return sanitize_for_terminal(text, single_line=True)

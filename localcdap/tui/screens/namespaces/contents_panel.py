@@ -19,7 +19,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.namespaces.model import Namespace
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.text import plural, sanitize_for_terminal
-from localcdap.tui.labels import MUTED
+from localcdap.tui.labels import MUTED, sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.routes import AreaTarget
 from localcdap.tui.studio import StudioNode
@@ -98,8 +98,7 @@ def format_facts(contents: ContentCounts) -> Content:
     """Return the settings of a namespace, one on each line."""
     facts = {"default profile": contents.default_profile, **contents.namespace.config}
     return Content("\n").join(
-        Content.assemble((f"{name}  ", MUTED), sanitize_for_terminal(text, single_line=True))
-        for name, text in facts.items()
+        Content.assemble((f"{name}  ", MUTED), sanitize_name(text)) for name, text in facts.items()
     )
 
 
@@ -117,7 +116,7 @@ def build_entries(contents: ContentCounts) -> list[ListEntry]:
 
 def _format_kind(noun: str, count: int, names: Sequence[str]) -> str:
     label = plural(count, noun).partition(" ")[2]
-    listed = sanitize_for_terminal(", ".join(names[:_MOST_NAMES]), single_line=True)
+    listed = sanitize_name(", ".join(names[:_MOST_NAMES]))
     return f"{count:>5,}  {label:<{_LABEL}}{listed}".rstrip()
 
 

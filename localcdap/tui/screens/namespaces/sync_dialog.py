@@ -20,6 +20,7 @@ from localcdap.sync.synchronizer import Synchronizer
 from localcdap.sync.texts import format_conflict_side, list_questions
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 
 _SIGNS: Final = {SyncAction.ADD: "+", SyncAction.CHANGE: "~", SyncAction.DELETE: "-"}
@@ -55,7 +56,7 @@ class SyncDialog(DialogScreen[None]):
         self._plan: SyncPlan | None = None
 
     def compose_body(self) -> ComposeResult:
-        folder = sanitize_for_terminal(str(self._folder), single_line=True)
+        folder = sanitize_name(str(self._folder))
         yield create_title(f"Synchronize {self._namespace}", folder)
         yield FilteredList(can_filter=False, empty="Comparing …")
         with VerticalScroll(can_focus=False):
@@ -219,7 +220,7 @@ def _list_entries(plan: SyncPlan, choices: Mapping[str, Side]) -> Iterator[ListE
 
 
 def _build_entry(key: str, label: str, mark: str, hint: str, group: str) -> ListEntry:
-    return ListEntry(key, sanitize_for_terminal(label, single_line=True), mark, hint, group)
+    return ListEntry(key, sanitize_name(label), mark, hint, group)
 
 
 def _format_conflict(conflict: Conflict) -> Content:

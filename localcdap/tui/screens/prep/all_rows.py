@@ -28,7 +28,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.pipeline.recipe_files import apply_recipe
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
-from localcdap.tui.labels import MUTED
+from localcdap.tui.labels import MUTED, sanitize_name
 from localcdap.tui.screens.prep.exports import find_reader
 from localcdap.tui.screens.prep.source import FILE_OPTIONS, PrepRequest, read_view
 from localcdap.tui.service_calls import deliver
@@ -210,7 +210,7 @@ def format_comparison(sample: Sequence[ColumnView], columns: Sequence[ColumnTota
     for column in columns:
         found = describe_surprises(known.get(column.name), column)
         if found:
-            name = sanitize_for_terminal(column.name, single_line=True)
+            name = sanitize_name(column.name)
             lines.append(Content.assemble((f"{name}  ", "bold"), " · ".join(found)))
     same = len(columns) - len(lines)
     if same:
@@ -249,4 +249,4 @@ def describe_surprises(sample: ColumnView | None, column: ColumnTotals) -> list[
     if not is_unique and column.distinct > _MANY_MORE * max(1, profile.distinct):
         least = "more than " if column.has_more else ""
         found.append(f"{profile.distinct:,} → {least}{column.distinct:,} values")
-    return [sanitize_for_terminal(each, single_line=True) for each in found]
+    return [sanitize_name(each) for each in found]

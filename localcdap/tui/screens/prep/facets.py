@@ -11,8 +11,7 @@ from textual.message import Message
 from textual.widgets.option_list import Option
 
 from localcdap.expectations.rules import Expectation, MeetsCondition
-from localcdap.text import sanitize_for_terminal
-from localcdap.tui.labels import MUTED
+from localcdap.tui.labels import MUTED, sanitize_name
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.workspace_views import Facet, FacetBin, FacetView
 
@@ -100,7 +99,7 @@ class FacetList(StudioOptionList):
 def format_bin(bin: FacetBin, most: int) -> Content:
     """Return the line of a bin: a mark when its rows are kept, a bar, the rows, what they have."""
     cells = 0 if not bin.count else max(1, round(bin.count / max(1, most) * _BAR))
-    label = sanitize_for_terminal(bin.label, single_line=True)
+    label = sanitize_name(bin.label)
     return Content.assemble(
         ("● " if bin.is_chosen else "  ", "$text-success bold"),
         ("▇" * cells + " " * (_BAR - cells), "$text-success"),
@@ -111,7 +110,7 @@ def format_bin(bin: FacetBin, most: int) -> Content:
 
 def _format_heading(view: FacetView) -> Content:
     kind = KINDS.get(view.kind, view.kind)
-    name = sanitize_for_terminal(view.column or "all columns", single_line=True)
+    name = sanitize_name(view.column or "all columns")
     more = f"\n  {view.problem}" if view.problem else ""
     return Content.assemble((name, "bold"), (f" {kind}", MUTED), (more, "$text-warning"))
 

@@ -11,7 +11,7 @@ from textual.content import Content
 from localcdap.connectors.all_records import SKIP_LINES
 from localcdap.expectations.results import format_share
 from localcdap.text import plural, sanitize_for_terminal
-from localcdap.tui.labels import MUTED
+from localcdap.tui.labels import MUTED, sanitize_name
 from localcdap.tui.records.profile import format_histogram
 from localcdap.tui.screens.prep.recipe import PrepStep
 from localcdap.tui.screens.prep.source import PrepSource
@@ -64,7 +64,7 @@ def format_title(source: PrepSource | None, view: WorkspaceView | None) -> Conte
 
 def format_step(number: int, step: PrepStep, counts: StepCounts | None) -> Content:
     """Return the line of a step, with what it did to the rows."""
-    text = sanitize_for_terminal(step.directive, single_line=True)
+    text = sanitize_name(step.directive)
     line = Content.assemble(
         (f"{number + 1:>2} ", MUTED), (text, "" if step.is_on else f"strike {MUTED}")
     )
@@ -82,7 +82,7 @@ def format_step(number: int, step: PrepStep, counts: StepCounts | None) -> Conte
 
 def build_label(column: ColumnView) -> Text:
     """Return the header of a column: name and type, the share of values, their distribution."""
-    name = sanitize_for_terminal(column.name, single_line=True)
+    name = sanitize_name(column.name)
     text = Text.assemble((name, "bold"), " ", (column.type, "dim not bold"))
     profile = column.profile
     if profile is None:
@@ -126,7 +126,7 @@ def format_column(column: ColumnView | None) -> Text:
         for each in values:
             bar = "▇" * max(1, round(each.count / most * 6))
             text.append(f"{bar:<6}", "green").append(f"{each.count:>6,} ", "dim")
-            text.append(f"{sanitize_for_terminal(each.value, single_line=True)[:22]}\n")
+            text.append(f"{sanitize_name(each.value)[:22]}\n")
     return text
 
 

@@ -11,9 +11,8 @@ from textual.message import Message
 
 from localcdap.expectations.results import format_share
 from localcdap.expectations.rules import RuleAction
-from localcdap.text import sanitize_for_terminal
 from localcdap.tui.explained_actions import ExplainedActions
-from localcdap.tui.labels import MUTED
+from localcdap.tui.labels import MUTED, sanitize_name
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.screens.prep.panel import format_step
 from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepRule
@@ -65,14 +64,14 @@ class RuleList(StudioOptionList):
 
 def format_rule(rule: PrepRule, check: RuleCheck | None) -> Content:
     """Return the lines of a rule: whether the sample holds, what is expected, and how much violates it."""
-    label = sanitize_for_terminal(rule.rule.label, single_line=True)
+    label = sanitize_name(rule.rule.label)
     action = _ACTIONS[rule.rule.action]
     if not rule.is_on:
         return Content.assemble("– ", (label, f"strike {MUTED}"), (action, MUTED))
     if check is None:
         return Content.assemble("· ", label, (action, MUTED))
     if check.problem:
-        problem = sanitize_for_terminal(check.problem, single_line=True)
+        problem = sanitize_name(check.problem)
         return Content.assemble(("? ", "$warning"), label, (f"{action}\n  {problem}", MUTED))
     if not check.violations:
         return Content.assemble(("✓ ", "$text-success"), label, (action, MUTED))

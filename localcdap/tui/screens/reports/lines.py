@@ -19,8 +19,8 @@ from localcdap.runs.statistics.model import (
 )
 from localcdap.schedules.model import PlannedTime
 from localcdap.text import format_duration, plural
-from localcdap.tui.labels import MUTED, RUN_MARKS
-from localcdap.tui.log.layout import fit_to_width, sanitize_lines, sanitize_name
+from localcdap.tui.labels import MUTED, RUN_MARKS, sanitize_lines, sanitize_name
+from localcdap.tui.log.layout import fit_to_width
 
 POINTS: Final = 20
 """The parts of the window in each chart of a pipeline, one cell each."""

@@ -16,7 +16,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.runs.arguments import Arguments, RequiredArgument
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.log.layout import sanitize_lines, sanitize_name
+from localcdap.tui.labels import sanitize_lines, sanitize_name
 from localcdap.tui.screens.runs.tables import ORIGINS
 from localcdap.tui.studio import StudioNode
 

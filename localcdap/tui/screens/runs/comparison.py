@@ -14,8 +14,7 @@ from textual.widgets import Static
 from localcdap.runs.model import Run, StageCounts
 from localcdap.text import format_duration
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
-from localcdap.tui.labels import RUN_MARKS
-from localcdap.tui.log.layout import sanitize_name
+from localcdap.tui.labels import RUN_MARKS, sanitize_name
 from localcdap.tui.screens.runs.run_list import format_start_time
 from localcdap.tui.screens.runs.tables import PlainDataTable
 

@@ -16,8 +16,8 @@ from localcdap.runs.history import LONGEST_PAGE, PipelineRuns, RunFilter
 from localcdap.runs.model import Run
 from localcdap.text import format_duration, plural
 from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.lists.changes import watch_topics
-from localcdap.tui.log.layout import sanitize_name
 from localcdap.tui.log.state_line import StateLine, StatusPart
 from localcdap.tui.routes import NavigationTarget, RunHistoryTarget, RunTarget
 from localcdap.tui.screens.runs.pipeline_list import (

@@ -28,8 +28,7 @@ from localcdap.runs.model import (
 from localcdap.runs.statistics.classification import find_reason
 from localcdap.text import format_duration, format_size
 from localcdap.tui.debouncer import Debouncer
-from localcdap.tui.labels import RUN_MARKS
-from localcdap.tui.log.layout import sanitize_lines, sanitize_name
+from localcdap.tui.labels import RUN_MARKS, sanitize_lines, sanitize_name
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.log.view import LogView
 from localcdap.tui.screens.runs.run_list import format_start_time

@@ -15,8 +15,7 @@ from localcdap.runs.arguments import GIVEN
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import Run, RunRequest
 from localcdap.text import format_duration
-from localcdap.tui.labels import RUN_MARKS
-from localcdap.tui.log.layout import sanitize_lines, sanitize_name
+from localcdap.tui.labels import RUN_MARKS, sanitize_lines, sanitize_name
 from localcdap.tui.routes import DeployedTarget, DocumentTarget
 from localcdap.tui.screens.runs.arguments import ArgumentsDialog
 from localcdap.tui.screens.runs.comparison import RunComparison

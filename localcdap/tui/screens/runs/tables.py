@@ -17,8 +17,7 @@ from localcdap.runs.arguments import GIVEN
 from localcdap.runs.expectations import RECENT_RUNS, collect_run_trends
 from localcdap.runs.model import Run, StageCounts, StoredAlert, count_alerts, format_payload
 from localcdap.text import plural
-from localcdap.tui.labels import RUN_MARKS
-from localcdap.tui.log.layout import sanitize_name
+from localcdap.tui.labels import RUN_MARKS, sanitize_name
 from localcdap.tui.studio import StudioNode
 from localcdap.tui.textual_internals.strip import mark_line
 

@@ -26,6 +26,7 @@ from localcdap.text import sanitize_for_terminal
 from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.dialogs.property_lines import format_properties, parse_properties
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.schema_text import EXAMPLE, SchemaSyntaxError, format_schema, parse_schema
 
 _PAUSE_S: Final = 0.15
@@ -76,7 +77,7 @@ class DatasetDialog(DialogScreen[bool]):
 
     def compose_body(self) -> ComposeResult:
         detail = self._detail
-        name = sanitize_for_terminal(f"{detail.name}  {detail.type}", single_line=True)
+        name = sanitize_name(f"{detail.name}  {detail.type}")
         yield Static(Content(f"Change dataset {name}"), id="dialog-title")
         is_fixed = detail.schema is not None and SCHEMA not in detail.properties
         label = "schema: that of the type" if is_fixed else f"schema: {EXAMPLE}"

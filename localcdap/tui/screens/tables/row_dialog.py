@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.widgets import Static, TextArea
 
 from localcdap.api.errors import BadRequestError
-from localcdap.text import sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.screens.tables.row_changes import EditedRow, save_row
 
 
@@ -36,7 +36,7 @@ class RowDialog(DialogScreen[bool]):
 
     def compose_body(self) -> ComposeResult:
         row = self._row
-        name = sanitize_for_terminal(row.dataset, single_line=True)
+        name = sanitize_name(row.dataset)
         verb = "New row of" if row.before is None else "Row of"
         yield Static(Content(f"{verb} {name}  key {row.key}"), id="dialog-title")
         yield TextArea(row.text, tab_behavior="focus", id="row-text")
