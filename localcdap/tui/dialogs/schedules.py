@@ -104,11 +104,6 @@ class SchedulesDialog(DialogScreen[None]):
             key = (self.studio.namespace, self.pipeline, name)
             self._change(lambda cdap: cdap.schedules.delete(*key))
 
-    @on(FilteredList.Highlighted)
-    def _show_highlighted(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-        self._read_detail()
-
     async def _ask(self, before: ScheduleSummary | None) -> None:
         namespace = self.studio.namespace
         try:
@@ -154,6 +149,7 @@ class SchedulesDialog(DialogScreen[None]):
         self.query_one(FilteredList).set_entries([_build_entry(each) for each in found])
         self._read_detail()
 
+    @on(FilteredList.Highlighted)
     def _read_detail(self) -> None:
         found = self._highlighted
         if found is None:

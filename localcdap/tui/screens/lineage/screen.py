@@ -212,10 +212,6 @@ class LineageScreen(AreaScreen):
         self._load()
 
     @on(Canvas.Selected)
-    def _show_selected(self, event: Canvas.Selected) -> None:
-        event.stop()
-        self._read_facts()
-
     def _read_facts(self) -> None:
         node = self.canvas.node
         self.refresh_bindings()

@@ -170,10 +170,6 @@ class SyncDialog(DialogScreen[None]):
         self._show_detail()
 
     @on(FilteredList.Highlighted)
-    def _follow_highlight(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-        self._show_detail()
-
     def _show_detail(self) -> None:
         conflict, detail = self._highlighted, Content("")
         key = self.query_one(FilteredList).key or ""

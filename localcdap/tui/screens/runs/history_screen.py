@@ -122,6 +122,8 @@ class RunHistoryScreen(AreaScreen):
     def _filter(self) -> RunFilter:
         return RunFilter(self._pipeline, _STATES[self._state], self._text)
 
+    @on(RunList.Filled)
+    @on(RunView.Changed)
     def _update_state(self) -> None:
         """Show what the list contains: filters, count, and the sparkline of the pipeline."""
         shown = self._list
@@ -262,14 +264,6 @@ class RunHistoryScreen(AreaScreen):
         self._view.show(event.run_id)
         self.add_class("-run")
         self.call_after_refresh(self._view.focus_inside)
-
-    @on(RunList.Filled)
-    def _show_list_state(self) -> None:
-        self._update_state()
-
-    @on(RunView.Changed)
-    def _show_run_state(self) -> None:
-        self._update_state()
 
     @property
     def _list(self) -> RunList:

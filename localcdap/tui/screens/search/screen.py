@@ -170,11 +170,6 @@ class SearchScreen(AreaScreen):
     def _show_note(self, text: str) -> None:
         self.query_one("#search-note", Static).update(Content.styled(text, MUTED))
 
-    @on(FilteredList.Highlighted, "#results")
-    def _show_highlighted(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-        self._show_details()
-
     @on(FilteredList.Chosen, "#results")
     def _open_chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
@@ -200,6 +195,7 @@ class SearchScreen(AreaScreen):
         field = entity.details.get(FIELD)
         return LineageTarget(entity.details[DATASET], field, entity.namespace)
 
+    @on(FilteredList.Highlighted)
     def _show_details(self) -> None:
         found = self._highlighted
         self.query_one("#search-facts", Static).update(_format_finding(found) if found else "")

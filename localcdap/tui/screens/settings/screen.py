@@ -154,10 +154,6 @@ class SettingsScreen(AreaScreen):
             self.call_after_refresh(listed.scroll_to_highlight)
         self.refresh_bindings()
 
-    @on(Input.Changed, "#settings-filter")
-    def _filter(self) -> None:
-        self._fill()
-
     @on(Input.Submitted, "#settings-filter")
     def _focus_list(self) -> None:
         self.query_one("#settings-list").focus()
@@ -186,6 +182,7 @@ class SettingsScreen(AreaScreen):
         heading.styles.height = "auto"
         self._fill()
 
+    @on(Input.Changed, "#settings-filter")
     def _fill(self) -> None:
         query = self.query_one("#settings-filter", Input).value
         listed = self.query_one("#settings-list", OptionList)
