@@ -168,8 +168,7 @@ class ExperimentKeys(ExperimentScreen):
     @work(group="analytics-dialog", exclusive=True)
     async def action_split(self) -> None:
         """Make another split of the experiment."""
-        experiment, namespace = self.experiment, self.studio.namespace
-        assert experiment is not None
+        experiment, namespace = self.require_experiment(), self.studio.namespace
         data = await self.describe(experiment)
         if data is None:
             return
@@ -239,8 +238,7 @@ class ExperimentKeys(ExperimentScreen):
     @work(group="analytics-dialog", exclusive=True)
     async def action_delete(self) -> None:
         """Delete the highlighted model or split, or the experiment when it has the focus."""
-        experiment, namespace = self.experiment, self.studio.namespace
-        assert experiment is not None
+        experiment, namespace = self.require_experiment(), self.studio.namespace
         name, entry = experiment.name, self.entry if self._is_inside else None
         if entry is None:
             detail = (

@@ -152,6 +152,11 @@ class ExperimentScreen(AreaScreen):
         key = self.query_one("#analytics-experiments", FilteredList).key
         return self.experiments.get(key or "")
 
+    def require_experiment(self) -> Experiment:
+        """Return the highlighted experiment, for a key that works only with one."""
+        assert self.experiment is not None
+        return self.experiment
+
     @property
     def metric(self) -> str:
         """What the models of the highlighted experiment are ordered by."""
