@@ -1,4 +1,4 @@
-"""The keys of the analytics area for models: training, searches, first looks, comparison, use."""
+"""The analytics screen, and its keys for models: training, searches, first looks, comparison, use."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_EXPERIMENT: Final = ("train", "search", "look", "metric")
 
 
 class AnalyticsScreen(ExperimentKeys):
-    """Trains, compares and uses models."""
+    """Trains, compares and uses models; the area with all of its keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "train", "train", id="analytics.train"),

@@ -12,7 +12,6 @@ from localcdap.tui.screens.prep.column_keys import ColumnKeys
 from localcdap.tui.screens.prep.facet_keys import FacetKeys
 from localcdap.tui.screens.prep.join_keys import JoinKeys
 from localcdap.tui.screens.prep.panel import NO_DATA
-from localcdap.tui.screens.prep.protection_keys import ProtectionKeys
 from localcdap.tui.screens.prep.recipe_keys import RecipeKeys
 from localcdap.tui.screens.prep.result_keys import ResultKeys
 from localcdap.tui.screens.prep.rule_keys import RuleKeys
@@ -20,9 +19,7 @@ from localcdap.tui.screens.prep.source_keys import SourceKeys
 from localcdap.workspace_views import FailureView, WorkspaceView
 
 
-class PrepScreen(
-    SourceKeys, FacetKeys, ColumnKeys, RecipeKeys, RuleKeys, JoinKeys, ProtectionKeys, ResultKeys
-):
+class PrepScreen(SourceKeys, FacetKeys, ColumnKeys, RecipeKeys, RuleKeys, JoinKeys, ResultKeys):
     """The keys of the prep area: those of columns, facets, the recipe and its results, and of the data."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -28,8 +28,8 @@ from localcdap.tui.screens.runs.pipeline_list import (
     format_pipeline,
 )
 from localcdap.tui.screens.runs.run_list import RunList, RunListHeader
-from localcdap.tui.screens.runs.run_table import RunTableDialog
 from localcdap.tui.screens.runs.run_view import RunView
+from localcdap.tui.screens.runs.tables import RunTableDialog
 from localcdap.tui.screens.runs.timeline import RunTimeline
 from localcdap.tui.studio import Choice
 

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+import datetime
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Final
 
 from rich.text import Text
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
-from textual.widgets import DataTable
+from textual.widgets import DataTable, Static
 
+from localcdap.api.schema import Schema
 from localcdap.expectations.results import RuleResult, RuleTrend, describe_result
 from localcdap.host.cdap import Cdap
 from localcdap.runs.arguments import GIVEN
 from localcdap.runs.expectations import RECENT_RUNS, collect_run_trends
-from localcdap.runs.model import Run, StageCounts, StoredAlert, count_alerts, format_payload
+from localcdap.runs.history import RunPage, count_records_read
+from localcdap.runs.model import (
+    Run,
+    StageCounts,
+    StoredAlert,
+    count_alerts,
+    format_payload,
+    get_now,
+)
 from localcdap.text import plural
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.labels import RUN_MARKS, sanitize_name
+from localcdap.tui.records.table import RecordTable
+from localcdap.tui.records.values import build_table
 from localcdap.tui.studio import StudioNode
 from localcdap.tui.textual_internals.strip import mark_line
 
@@ -273,3 +287,78 @@ def _draw(share: float) -> str:
 
 def _read_runs(cdap: Cdap, run: Run) -> list[Run]:
     return cdap.runs.list_runs(run.namespace, pipeline=run.pipeline, limit=RECENT_RUNS)
+
+
+_SCHEMA: Final = Schema.record(
+    "runs",
+    [
+        ("pipeline", Schema.STRING),
+        ("status", Schema.STRING),
+        ("started", Schema.DATETIME),
+        ("seconds", Schema.DOUBLE),
+        ("records", Schema.LONG.as_nullable),
+        ("error", Schema.STRING.as_nullable),
+        ("run", Schema.STRING),
+    ],
+)
+
+
+class _Runs(RecordTable):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "detail", "open the run", id="runs.open_row")
+    ]
+
+    def action_detail(self) -> None:
+        at = self._get_cursor()
+        if at is not None and self.table is not None:
+            self.screen.dismiss(self.table.column("run")[at.row].as_py())
+
+
+class RunTableDialog(DialogScreen[str | None]):
+    """Lets its user look at many runs; the answer is the id of the run to open, None without one.
+
+    :param page: the newest runs, and how many there are.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("q", "dismiss_empty", "back", show=False)]
+    DEFAULT_CSS = """
+    RunTableDialog > #dialog { width: 96%; height: 90%; }
+    RunTableDialog #dialog-title { margin-bottom: 0; }
+    """
+    HAS_FOOTER = True
+    AUTO_FOCUS = "RecordGrid"
+
+    def __init__(self, page: RunPage) -> None:
+        super().__init__()
+        self._page = page
+
+    def compose_body(self) -> ComposeResult:
+        yield Static("Runs", id="dialog-title")
+        yield _Runs()
+
+    def on_mount(self) -> None:
+        table, page = self.query_one(_Runs), self._page
+        if not page.runs:
+            table.clear("No run matches the filter.")
+            return
+        is_part = page.total > len(page.runs)
+        note = f"the newest of {page.total:,} runs" if is_part else ""
+        table.show(build_table(list_rows(page.runs), _SCHEMA), note)
+
+
+def list_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Return the rows of the table as JSON records."""
+    return [_build_row(run, get_now() if run.end is None else run.end) for run in runs]
+
+
+def _build_row(run: Run, end: int) -> dict[str, Any]:
+    started = datetime.datetime.fromtimestamp(run.starting / 1000)
+    return {
+        "pipeline": run.pipeline,
+        "status": run.status.lower(),
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": (end - run.starting) / 1000,
+        "records": count_records_read(run.stages),
+        "error": run.error.message if run.error is not None else None,
+        "run": run.run,
+    }

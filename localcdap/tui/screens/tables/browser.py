@@ -18,8 +18,7 @@ from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.completion import quote_where_needed
 from localcdap.tui.screens.tables.page_table import MOST_VALUES, PAGE, PageTable, build_count
 from localcdap.tui.screens.tables.query_status import QueryStatus
-from localcdap.tui.screens.tables.row_changes import EditedRow, delete_row, open_row
-from localcdap.tui.screens.tables.row_dialog import RowDialog
+from localcdap.tui.screens.tables.row_dialog import EditedRow, RowDialog, delete_row, open_row
 from localcdap.tui.studio import StudioNode
 
 _ROW_ACTIONS: Final = ("change_row", "new_row", "delete_row")
