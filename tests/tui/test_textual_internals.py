@@ -18,7 +18,7 @@ from textual.widgets import OptionList, Static, TextArea
 from textual_autocomplete import AutoComplete
 
 from localcdap.tui.textual_internals.app import CachedStylesheet, InternalsApp
-from localcdap.tui.textual_internals.widgets import HighlightedTextArea
+from localcdap.tui.textual_internals.text_area import HighlightedTextArea
 
 _SOURCES = 100
 """More than Textual's own keeps."""

@@ -7,7 +7,7 @@ from typing import Final
 from textual.theme import Theme
 from textual.widgets.text_area import TextAreaTheme
 
-from localcdap.tui.textual_internals.widgets import HighlightedTextArea
+from localcdap.tui.textual_internals.text_area import HighlightedTextArea
 
 _COLOURS: Final = {True: "vscode_dark", False: "github_light"}
 """The theme of Textual whose word colours are used, by whether the theme of the app is dark."""
