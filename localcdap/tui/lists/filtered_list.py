@@ -172,11 +172,13 @@ class FilteredList(Vertical):
             self._fill(key)
 
     def move(self, by: int) -> None:
-        """Move the highlight to the next entry, or to the previous one for -1."""
-        if by > 0:
-            self._options.action_cursor_down()
+        """Move the highlight to the next entry, or to the previous one for -1; by a page for more."""
+        options = self._options
+        if abs(by) == 1:
+            move = options.action_cursor_down if by > 0 else options.action_cursor_up
         else:
-            self._options.action_cursor_up()
+            move = options.action_page_down if by > 0 else options.action_page_up
+        move()
 
     def type_filter(self, text: str) -> None:
         """Insert a text into the filter, and move the focus there."""

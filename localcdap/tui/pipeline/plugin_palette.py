@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
@@ -30,7 +29,7 @@ from localcdap.pipeline.rules.plugin_types import (
     STREAMING,
 )
 from localcdap.tui.canvas.stage_card import format_plugin_type
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.chooser import ListDialog
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.widgets.capability_filter import CapabilityFilter
@@ -67,7 +66,7 @@ class PaletteData:
     """Plugins, whatever they are capable of."""
 
 
-class StagePalette(DialogScreen[PluginSummary]):
+class StagePalette(ListDialog[PluginSummary]):
     """Lets its user choose a plugin; the answer is None when there is none.
 
     :param behind: the type of the plugin of the stage that the new one will stand behind; None when it
@@ -82,20 +81,9 @@ class StagePalette(DialogScreen[PluginSummary]):
         & > #dialog { width: 84; height: 90%; max-height: 40; margin-top: 1; padding: 1 2 0 2; }
         & #palette-title { color: $text-muted; padding: 0 1; height: 1; }
         & CapabilityFilter { margin: 0 1 1 1; }
-        & FilteredList > .filter { margin-bottom: 1; }
-        & FilteredList > FilteredListOptions > .option-list--option-highlighted {
-            background: $primary 40%; color: $text;
-        }
         & #palette-about { color: $text-muted; padding: 1 1; height: 4; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,ctrl+n,ctrl+j", "move(1)", "next", show=False, priority=True),
-        Binding("up,ctrl+p,ctrl+k", "move(-1)", "previous", show=False, priority=True),
-        Binding("enter", "take", "add", show=False, priority=True),
-        Binding("escape", "dismiss_empty", "back", show=False, priority=True),
-    ]
-    AUTO_FOCUS = ".filter"
 
     def __init__(
         self,
@@ -124,12 +112,8 @@ class StagePalette(DialogScreen[PluginSummary]):
         yield Static(id="palette-about")
 
     def on_mount(self) -> None:
-        self._listing.query_one(".filter").display = True
+        self.listing.query_one(".filter").display = True
         self.follow(watch_topics(ArtifactsChanged.topic), lambda _: self._load())
-
-    @property
-    def _listing(self) -> FilteredList:
-        return self.query_one(FilteredList)
 
     @on(CapabilityFilter.Changed)
     def _load(self) -> None:
@@ -153,7 +137,7 @@ class StagePalette(DialogScreen[PluginSummary]):
             self._plugins.items(),
             key=lambda item: (order.index(item[1].type), item[1].name.lower()),
         )
-        self._listing.set_entries(
+        self.listing.set_entries(
             [
                 ListEntry(
                     key,
@@ -177,7 +161,7 @@ class StagePalette(DialogScreen[PluginSummary]):
         self._is_filled = True
         if self._is_awaited:
             self._is_awaited = False
-            self.action_take()
+            self.action_accept()
 
     def _is_stage(self, type: str) -> bool:
         stages = STREAMING | BATCH if self._kind is PipelineType.STREAMING else BATCH
@@ -199,33 +183,14 @@ class StagePalette(DialogScreen[PluginSummary]):
         about = plugin.description if plugin is not None else ""
         self.query_one("#palette-about", Static).update(Content(about))
 
-    @on(FilteredList.Chosen)
-    def _handle_choice(self, event: FilteredList.Chosen) -> None:
-        event.stop()
-        self._take(event.key)
-
-    def action_move(self, by: int) -> None:
-        listing = self._listing
-        listing.call_when_filtered(lambda: listing.move(by))
-
-    def on_key(self, event: events.Key) -> None:
-        """Pass keys to the filter field that are typed before it has the focus."""
-        if event.is_printable and event.character and self.focused is None:
-            event.stop()
-            event.prevent_default()
-            self._listing.type_filter(event.character)
-
-    def action_take(self) -> None:
+    def action_accept(self) -> None:
         if self._is_filled:
-            listing = self._listing
-            listing.call_when_filtered(lambda: self._take(listing.key))
+            super().action_accept()
         else:
             self._is_awaited = True
 
-    def _take(self, key: str | None) -> None:
-        plugin = self._plugins.get(key or "")
-        if plugin is not None:
-            self.dismiss(plugin)
+    def take(self, key: str) -> None:
+        self.dismiss(self._plugins[key])
 
 
 def _get_key(plugin: PluginSummary) -> str:

@@ -316,6 +316,6 @@ async def test_the_mouse(open_studio, tmp_path):
         await driver.pilot.click("#prep-facets", offset=(12, 1))
         await driver.settled()
         assert "Keep only these rows" in shown(driver)
-        await driver.pilot.click("#chooser-list", offset=(6, 0))
+        await driver.pilot.click("#chooser-list OptionList", offset=(6, 0))
         await driver.settled()
         assert len(screen.recipe.directives) == 3
