@@ -296,6 +296,8 @@ class FilteredList(Vertical):
             options.clear_options()
             options.add_options(lines)
             options.highlighted = self._find_row(key, before)
+        if self.key == self._wanted_key:
+            self._wanted_key = None
         options.scroll_to(y=offset, animate=False, force=True)
         options.scroll_to_highlight()
         self._show_or_hide_lines()
