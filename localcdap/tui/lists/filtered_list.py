@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 
 from localcdap.tui.fuzzy_match import rank_matches
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
-from localcdap.tui.studio import StudioNode, get_studio
+from localcdap.tui.studio import run_explained
 
 _LEAST_HINT: Final = 6
 """The fewest cells in which a hint, or its beginning, is shown."""
@@ -246,17 +246,9 @@ class FilteredList(Vertical):
     async def _choose(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         if self._action:
-            await self._do_action()
+            await run_explained(self, self._action, self._verb)
         elif isinstance(event.option, ValueOption):
             self.post_message(self.Chosen(self, event.option.value))
-
-    async def _do_action(self) -> None:
-        node = next(each for each in self.ancestors if isinstance(each, StudioNode))
-        reason = node.explain_disabled(self._action)
-        if reason is None:
-            await self.app.run_action(self._action, node)
-        else:
-            get_studio(self).explain_no_effect(reason, self._verb)
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._refill)

@@ -228,11 +228,6 @@ class RunLog(StudioNode, Vertical):
 
     # -- messages ------------------------------------------------------------------------------
 
-    @on(StateLine.ActionRequested)
-    async def _run_requested_action(self, event: StateLine.ActionRequested) -> None:
-        event.stop()
-        await self.run_action(event.action)
-
     @on(Input.Changed, "#log-input")
     def _search_typed(self, event: Input.Changed) -> None:
         event.stop()

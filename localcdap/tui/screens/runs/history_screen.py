@@ -233,11 +233,6 @@ class RunHistoryScreen(AreaScreen):
 
     # -- messages ------------------------------------------------------------------------------
 
-    @on(StateLine.ActionRequested)
-    async def _run_requested_action(self, event: StateLine.ActionRequested) -> None:
-        event.stop()
-        await self.run_action(event.action)
-
     @on(Input.Changed, "#runs-filter")
     def _filter_typed(self, event: Input.Changed) -> None:
         event.stop()
