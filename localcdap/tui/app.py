@@ -24,7 +24,7 @@ from localcdap.tui.areas import AREAS, Area
 from localcdap.tui.base_app import BaseApp
 from localcdap.tui.dialogs.open_failed import OpenFailedDialog
 from localcdap.tui.host_connection import HostConnection
-from localcdap.tui.routes import AreaTarget, NavigationTarget, find_area
+from localcdap.tui.routes import AreaTarget, NavigationTarget
 from localcdap.tui.service_calls import ServiceCalls
 from localcdap.tui.system import idle_gc
 from localcdap.tui.system.external_editor import edit_file
@@ -35,7 +35,7 @@ _BUSY_S: Final = 0.3
 
 def _create_screen(area: Area) -> AreaScreen:
     """Import the screen of an area, when the area is first opened."""
-    module, _, name = area.screen.partition(":")
+    module, name = area.locate_screen()
     screen: type[AreaScreen] = getattr(importlib.import_module(module), name)
     return screen()
 
@@ -178,7 +178,7 @@ class StudioApp(BaseApp):
 
     @work(group="go", exclusive=True)
     async def _go(self, target: NavigationTarget) -> None:
-        await self.switch_mode(find_area(target))
+        await self.switch_mode(target.name if isinstance(target, AreaTarget) else target.area)
         screen = self.screen_stack[0]
         assert isinstance(screen, AreaScreen)
         if not isinstance(target, AreaTarget):

@@ -22,6 +22,7 @@ class AreaScreen(StudioNode, Screen[None]):
     AREA: ClassVar[str]
     """The name of the area in :data:`localcdap.tui.areas.AREAS`."""
     AUTO_FOCUS = "*"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter", id="list.filter", show=False),
         Binding("f5", "reload", "reload", id="list.reload", show=False),

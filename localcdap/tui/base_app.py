@@ -18,10 +18,10 @@ from textual.widget import Widget
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.tui.dialogs.chooser import Chooser
-from localcdap.tui.dialogs.file_picker import FilePicker
 from localcdap.tui.dialogs.jump import Jumpable, JumpScreen, list_jump_targets
 from localcdap.tui.dialogs.metadata import MetadataDialog
 from localcdap.tui.dialogs.notices import MARKS, Notices, NoticesDialog
+from localcdap.tui.dialogs.path_dialog import FilePicker
 from localcdap.tui.dialogs.questions import ConfirmDialog, InputDialog, TypedConfirmDialog
 from localcdap.tui.keys import keymap
 from localcdap.tui.keys.commands import (
@@ -185,10 +185,12 @@ class BaseApp(InternalsApp):
         choices: Sequence[Choice[_T]],
         *,
         title: str = "",
-        start: int = 0,
+        current: object = None,
         on_highlight: Callable[[_T], object] | None = None,
     ) -> _T | None:
         """Let the user choose one."""
+        values = [choice.value for choice in choices]
+        start = values.index(current) if current in values else 0
         return await self.push_screen_wait(
             Chooser(choices, title=title, start=start, on_highlight=on_highlight)
         )
@@ -327,7 +329,7 @@ class BaseApp(InternalsApp):
         names = [*THEME_NAMES, *sorted(set(self.available_themes) - set(THEME_NAMES))]
         choices = [Choice(name, name) for name in names]
         chosen = await self.choose(
-            choices, title="Theme", start=names.index(before), on_highlight=self._show_theme
+            choices, title="Theme", current=before, on_highlight=self._show_theme
         )
         self.theme = chosen or before
         if chosen is not None:

@@ -1,14 +1,21 @@
-"""Formats the age and the status of runs for all screens."""
+"""Formats ages, statuses and details of highlighted items for all screens."""
 
 from __future__ import annotations
 
 import datetime
 from typing import Final
 
+from textual.content import Content
+
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import get_now
 from localcdap.runs.preview.model import PreviewStatus
+from localcdap.text import sanitize_for_terminal
 
+_TAB: Final = 4
+_JOINERS: Final = {0x200C: None, 0x200D: None}
+"""Zero-width (non-)joiners. Terminals draw joined emoji in different numbers of cells; separate emoji
+have the width that is counted here."""
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
@@ -59,3 +66,28 @@ def format_age(milliseconds: int, present: int | None = None) -> str:
     if (today - then).days == 1:
         return "yesterday"
     return then.isoformat()
+
+
+MUTED: Final = "$foreground 60%"
+"""The style of secondary text."""
+
+
+def format_title(name: str, kind: str) -> Content:
+    """Return the name of an item in bold, followed by its kind."""
+    return Content.assemble(Content.styled(name, "bold"), Content.styled(f"  {kind}", MUTED))
+
+
+def join_parts(*parts: Content | str) -> Content:
+    """Join the parts that are not empty, with an empty line between them."""
+    contents = [Content(part) if isinstance(part, str) else part for part in parts]
+    return Content("\n\n").join(part for part in contents if part.plain)
+
+
+def sanitize_lines(text: str) -> str:
+    """Return a text of one or more lines that can be painted: sanitized, with tabs as blanks."""
+    return sanitize_for_terminal(text).expandtabs(_TAB).translate(_JOINERS)
+
+
+def sanitize_name(text: str) -> str:
+    """Return a name that can be painted on one line."""
+    return sanitize_for_terminal(text, single_line=True).translate(_JOINERS)

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from localcdap.api.schema import Schema
 
 
+class NavigationTarget:
+    """What can be shown; :attr:`area` is the name of the area that shows it."""
+
+    area: ClassVar[str] = "studio"
+
+
 @dataclass(frozen=True)
-class PipelineFileTarget:
+class PipelineFileTarget(NavigationTarget):
     """A pipeline file, opened in the studio.
 
     :param takes_fixes: whether the fixes that its failures suggest are applied at once, as an undoable edit.
@@ -23,7 +29,7 @@ class PipelineFileTarget:
 
 
 @dataclass(frozen=True)
-class DraftTarget:
+class DraftTarget(NavigationTarget):
     """A draft of the current namespace, opened in the studio."""
 
     id: str
@@ -31,7 +37,7 @@ class DraftTarget:
 
 
 @dataclass(frozen=True)
-class DeployedTarget:
+class DeployedTarget(NavigationTarget):
     """A deployed pipeline of the current namespace, opened in the studio.
 
     :param version: the id of a version; None for the newest.
@@ -43,7 +49,7 @@ class DeployedTarget:
 
 
 @dataclass(frozen=True)
-class DocumentTarget:
+class DocumentTarget(NavigationTarget):
     """A pipeline document that is not saved yet, opened in the studio.
 
     :param text: the JSON of the pipeline.
@@ -55,91 +61,95 @@ class DocumentTarget:
 
 
 @dataclass(frozen=True)
-class NewPipelineTarget:
+class NewPipelineTarget(NavigationTarget):
     """An empty pipeline, opened in the studio."""
 
     name: str = "pipeline"
 
 
 @dataclass(frozen=True)
-class AreaTarget:
-    """An area as it is, in the current namespace.
+class AreaTarget(NavigationTarget):
+    """An area as it is, in the current namespace."""
 
-    :param area: its name.
-    """
-
-    area: str
+    name: str
 
 
 @dataclass(frozen=True)
-class RunTarget:
+class RunTarget(NavigationTarget):
     """A run, shown in the runs area."""
 
+    area = "runs"
     run_id: str
     stage: str | None = None
 
 
 @dataclass(frozen=True)
-class RunHistoryTarget:
+class RunHistoryTarget(NavigationTarget):
     """The history of one pipeline, shown in the runs area."""
 
+    area = "runs"
     pipeline: str
 
 
 @dataclass(frozen=True)
-class SchedulesTarget:
+class SchedulesTarget(NavigationTarget):
     """The schedules of a deployed pipeline, shown in the library."""
 
+    area = "library"
     pipeline: str
 
 
 @dataclass(frozen=True)
-class PluginTarget:
+class PluginTarget(NavigationTarget):
     """A plugin, shown in the plugins area."""
 
+    area = "plugins"
     type: str
     name: str
 
 
 @dataclass(frozen=True)
-class TableTarget:
+class TableTarget(NavigationTarget):
     """A table or view, shown in the data area.
 
     :param namespace: None for the current one.
     """
 
+    area = "data"
     name: str
     namespace: str | None = None
 
 
 @dataclass(frozen=True)
-class LineageTarget:
+class LineageTarget(NavigationTarget):
     """A dataset or a field of it, shown in the lineage area.
 
     :param field: None for the dataset.
     :param namespace: None for the current one.
     """
 
+    area = "lineage"
     dataset: str
     field: str | None = None
     namespace: str | None = None
 
 
 @dataclass(frozen=True)
-class PrepTarget:
+class PrepTarget(NavigationTarget):
     """Data to prepare, shown in the prep area: a file, a table of the current namespace, or what is at a path
     of a connection.
 
     :param path: of the file, or of the connection; a folder of the connection is browsed.
     """
 
+    area = "prep"
     path: str = ""
     table: str = ""
     connection: str = ""
 
 
 @dataclass(frozen=True)
-class PrepStageTarget:
+class PrepStageTarget(NavigationTarget):
     """The records that reach a Wrangler stage, with its recipe, shown in the prep area.
 
     :param records: as JSON.
@@ -148,6 +158,7 @@ class PrepStageTarget:
         the stage.
     """
 
+    area = "prep"
     pipeline: str
     stage: str
     schema: Schema
@@ -159,7 +170,7 @@ class PrepStageTarget:
 
 
 @dataclass(frozen=True)
-class InsertionTarget:
+class InsertionTarget(NavigationTarget):
     """Stages to put into a pipeline, at a place that the user chooses in the studio.
 
     :param pipeline: None for the one that is open.
@@ -173,57 +184,15 @@ class InsertionTarget:
 
 
 @dataclass(frozen=True)
-class ExperimentTarget:
+class ExperimentTarget(NavigationTarget):
     """Data for a new experiment, in the analytics area: a file, or a table of the current namespace.
 
     :param directives: the recipe that prepares the data.
     :param options: how a file is read: names and values of a ``PrepSource``.
     """
 
+    area = "analytics"
     path: str = ""
     table: str = ""
     directives: Sequence[str] = ()
     options: Sequence[tuple[str, Any]] = ()
-
-
-NavigationTarget = (
-    PipelineFileTarget
-    | DraftTarget
-    | DeployedTarget
-    | DocumentTarget
-    | NewPipelineTarget
-    | AreaTarget
-    | RunTarget
-    | RunHistoryTarget
-    | SchedulesTarget
-    | PluginTarget
-    | TableTarget
-    | LineageTarget
-    | PrepTarget
-    | PrepStageTarget
-    | InsertionTarget
-    | ExperimentTarget
-)
-
-
-def find_area(target: NavigationTarget) -> str:
-    """Return the area that shows a target."""
-    match target:
-        case AreaTarget():
-            return target.area
-        case RunTarget() | RunHistoryTarget():
-            return "runs"
-        case SchedulesTarget():
-            return "library"
-        case PluginTarget():
-            return "plugins"
-        case TableTarget():
-            return "data"
-        case LineageTarget():
-            return "lineage"
-        case PrepTarget() | PrepStageTarget():
-            return "prep"
-        case ExperimentTarget():
-            return "analytics"
-        case _:
-            return "studio"

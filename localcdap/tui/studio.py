@@ -19,6 +19,7 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from textual.message_pump import MessagePump
 from textual.notifications import SeverityLevel
+from textual.widget import Widget
 
 from localcdap.api.metadata import MetadataEntity
 from localcdap.files.atomic import write_file
@@ -108,10 +109,13 @@ class Studio(Protocol):
         choices: Sequence[Choice[_T]],
         *,
         title: str = "",
-        start: int = 0,
+        current: object = None,
         on_highlight: Callable[[_T], object] | None = None,
     ) -> _T | None:
-        """Let the user choose one. Await it in a worker, as every method that opens a dialog."""
+        """Let the user choose one. Await it in a worker, as every method that opens a dialog.
+
+        :param current: the value that is highlighted at first; the first one when there is no such value.
+        """
 
     async def confirm(self, question: str, detail: str = "", verb: str = "Delete") -> bool:
         """Ask before an action that cannot be undone."""
@@ -154,6 +158,19 @@ class Studio(Protocol):
 def get_studio(node: MessagePump) -> Studio:
     """Return the studio that a widget or screen is shown in."""
     return cast(Studio, node.app)  # Textual types it as an App of any kind
+
+
+async def run_explained(widget: Widget, action: str, what: str = "") -> None:
+    """Run an action of the screen, the dialog or the panel that a widget is in, or say why it does nothing.
+
+    :param what: what the action is for, as for :meth:`Studio.explain_no_effect`.
+    """
+    node = next(each for each in widget.ancestors if isinstance(each, StudioNode))
+    reason = node.explain_disabled(action)
+    if reason is None:
+        await widget.app.run_action(action, node)
+    else:
+        node.studio.explain_no_effect(reason, what)
 
 
 class StudioNode(ExplainedActions):

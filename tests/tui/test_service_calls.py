@@ -146,6 +146,20 @@ async def test_an_error_goes_to_who_takes_it(asking):
         assert len(driver.app.notices) == 0
 
 
+async def test_an_error_of_a_call_that_a_worker_awaits_is_a_notice_and_the_studio_goes_on(asking):
+    async with asking() as (driver, widget):
+
+        async def ask():
+            await widget.call_and_wait(lambda cdap: cdap.namespaces.describe("missing"))
+
+        widget.run_worker(ask())
+        await driver.settled()
+
+        (notice,) = driver.app.notices.newest_first
+        assert (notice.severity, "missing" in notice.title) == ("error", True)
+        assert driver.app.is_running
+
+
 async def test_a_fault_leaves_a_report_and_the_studio_goes_on(asking, home):
     async with asking() as (driver, widget):
         widget.call(lambda cdap: 1 / 0, on_error=lambda error: None)

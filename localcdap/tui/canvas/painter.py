@@ -11,11 +11,11 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from localcdap.text import sanitize_for_terminal
 from localcdap.tui.canvas.cells import Cell, Cells
 from localcdap.tui.canvas.layout import Box, Layout
 from localcdap.tui.canvas.stage_card import StageCard, StageMark
 from localcdap.tui.canvas.zoom import DOTS, NORMAL
+from localcdap.tui.labels import sanitize_name
 
 _THIN: Final = "╭─╮│╰╯├"
 _THICK: Final = "┏━┓┃┗┛┣"
@@ -243,7 +243,7 @@ def _format_title(card: StageCard, width: int) -> str:
 @lru_cache(maxsize=4096)
 def elide(text: str, width: int) -> str:
     """Return the text on one line, shortened to a width in cells."""
-    text = sanitize_for_terminal(text, single_line=True)
+    text = sanitize_name(text)
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, max(width - 1, 0)).rstrip() + "…" if width > 0 else ""
@@ -256,7 +256,7 @@ def elide_middle(text: str, width: int) -> str:
     >>> elide_middle("Purchases of all customers", 16)
     'Purchase…stomers'
     """
-    text = sanitize_for_terminal(text, single_line=True)
+    text = sanitize_name(text)
     if cell_len(text) <= width or width < _LEAST_MIDDLE:
         return elide(text, width)
     tail = (width - 1) // 2

@@ -3,216 +3,146 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
-from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
+from textual.screen import ScreenResultType
+from textual.widgets import Input, Static
 
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
-from localcdap.tui.fuzzy_match import rank_matches
-from localcdap.tui.lists.options import StudioOptionList, ValueOption
+from localcdap.tui.lists.filtered_list import FilteredList, FilteredListOptions, ListEntry
 from localcdap.tui.studio import Choice
 
 _T = TypeVar("_T")
 
 
-class Chooser(DialogScreen[_T | None], Generic[_T]):
-    """Lets its user choose one; the answer is the value of the choice, None when there is none.
+class ListDialog(DialogScreen[ScreenResultType]):
+    """The base of dialogs in which typing filters a list, the arrows move in it, and enter takes an entry.
 
-    :param highlighted: called with the value of the highlighted choice, such as a theme to show.
+    A subclass yields a :class:`FilteredList` and implements :meth:`take`. Keys have their effect on what all
+    letters that were typed before have left in the list.
     """
 
-    DEFAULT_CSS = """
-    Chooser {
-        align-horizontal: center;
-        background: $background 60%;
-        & > #chooser {
-            width: 84;
-            max-width: 96%;
-            height: auto;
-            max-height: 80%;
-            margin-top: 2;
-            padding: 1 2;
-            background: $surface;
-        }
-        & #chooser-title { color: $text-muted; padding: 0 1; }
-        & #chooser-input {
-            height: 1; border: none; padding: 0 1; margin: 0 0 1 0; background: $boost;
-        }
-        & #chooser-list {
-            height: auto; max-height: 100%; border: none; padding: 0; background: transparent;
-            & > .option-list--option { padding: 0 1; }
-        }
-        & #chooser-detail { color: $text-muted; padding: 1 1 0 1; height: auto; max-height: 5; }
-    }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,ctrl+n,ctrl+j", "move(1)", "next", show=False, priority=True),
         Binding("up,ctrl+p,ctrl+k", "move(-1)", "previous", show=False, priority=True),
         Binding("pagedown", "move(10)", "next page", show=False),
         Binding("pageup", "move(-10)", "previous page", show=False),
+        Binding("enter", "accept", "take", show=False, priority=True),
+        Binding("escape", "dismiss_empty", "back", show=False, priority=True),
     ]
+    DEFAULT_CSS = """
+    ListDialog {
+        align: center top;
+        & FilteredList > .filter { margin-bottom: 1; background: $boost; }
+        & FilteredList > FilteredListOptions > .option-list--option-highlighted {
+            background: $primary 40%; color: $text;
+        }
+    }
+    """
+    AUTO_FOCUS = ".filter"
 
-    def __init__(
-        self,
-        choices: Sequence[Choice[_T]],
-        *,
-        title: str = "",
-        placeholder: str = "type to filter",
-        query: str = "",
-        start: int = 0,
-        on_highlight: Callable[[_T], object] | None = None,
-    ) -> None:
-        super().__init__()
-        self._choices = choices
-        self._title = title
-        self._placeholder = placeholder
-        self._query = query
-        self._start = start
-        self._highlighted = on_highlight
-        self._shown: list[Choice[_T] | None] = []
-        self._filled = query
-        """What the list is filtered by."""
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="chooser"):
-            if self._title:
-                yield Static(self._title, id="chooser-title")
-            yield Input(
-                self._query, placeholder=self._placeholder, id="chooser-input", compact=True
-            )
-            listed = StudioOptionList(id="chooser-list")
-            listed.can_focus = False
-            yield listed
-            yield Static(id="chooser-detail")
+    @property
+    def listing(self) -> FilteredList:
+        return self.query_one(FilteredList)
 
     def on_mount(self) -> None:
-        self._fill(self._query)
+        self.query_one(".filter", Input).placeholder = "type to filter"
+        self.query_one(FilteredListOptions).can_focus = False  # the keys are those of the filter
 
-    @on(Input.Changed, "#chooser-input")
-    def _handle_typing(self, event: Input.Changed) -> None:
-        event.stop()
-        self._catch_up()
-
-    @on(Input.Submitted, "#chooser-input")
-    def _handle_submit(self, event: Input.Submitted) -> None:
-        event.stop()
-        index = self._list.highlighted
-        self._choose(self._shown[index] if index is not None else None)
-
-    @on(OptionList.OptionSelected)
-    def _handle_selection(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
-        if isinstance(event.option, ValueOption):
-            self._choose(event.option.value)
-
-    @on(OptionList.OptionHighlighted)
-    def _handle_highlight(self, event: OptionList.OptionHighlighted) -> None:
-        event.stop()
-        choice = self._shown[event.option_index] if event.option_index < len(self._shown) else None
-        if choice is None:  # or the list has changed since
-            return
-        reason = f"Not now: {choice.reason}" if choice.reason else ""
-        self.query_one("#chooser-detail", Static).update(Content(reason or choice.detail))
-        if self._highlighted is not None and choice.reason is None:
-            self._highlighted(choice.value)
+    def take(self, key: str) -> None:
+        """Answer with the entry of a key."""
+        raise NotImplementedError
 
     def on_key(self, event: events.Key) -> None:
         """Pass keys to the filter field that are typed before it has the focus."""
         if event.is_printable and event.character and self.focused is None:
             event.stop()
             event.prevent_default()
-            field = self.query_one(Input)
-            field.insert_text_at_cursor(event.character)
-            field.focus()
+            self.listing.type_filter(event.character)
 
-    def on_resize(self, event: events.Resize) -> None:
-        self.call_after_refresh(self._refill)
+    @on(FilteredList.Chosen)
+    def _take_chosen(self, event: FilteredList.Chosen) -> None:
+        event.stop()
+        self.take(event.key)
 
     def action_move(self, by: int) -> None:
-        """Move in what answers to all that was typed before."""
-        self.query_one(Input).call_later(self._move, by)
+        self.listing.call_when_filtered(lambda: self.listing.move(by))
 
-    def _move(self, by: int) -> None:
-        self._catch_up()
-        listed = self._list
-        if not any(self._shown):
+    def action_accept(self) -> None:
+        self.listing.call_when_filtered(self._take_highlighted)
+
+    def _take_highlighted(self) -> None:
+        if self.listing.key is not None:
+            self.take(self.listing.key)
+
+
+class Chooser(ListDialog[_T | None], Generic[_T]):
+    """Lets its user choose one; the answer is the value of the choice, None when there is none.
+
+    :param start: the place of the choice that is highlighted at first.
+    :param on_highlight: called with the value of the highlighted choice, such as a theme to show.
+    """
+
+    DEFAULT_CSS = """
+    Chooser {
+        & > #dialog { width: 84; max-height: 80%; margin-top: 2; }
+        & #chooser-title { color: $text-muted; padding: 0 1; }
+        & FilteredList { height: auto; max-height: 55vh; }
+        & FilteredList > FilteredListOptions { height: auto; max-height: 42vh; }
+        & #chooser-detail { color: $text-muted; padding: 1 1 0 1; height: auto; max-height: 5; }
+    }
+    """
+
+    def __init__(
+        self,
+        choices: Sequence[Choice[_T]],
+        *,
+        title: str = "",
+        start: int = 0,
+        on_highlight: Callable[[_T], object] | None = None,
+    ) -> None:
+        super().__init__()
+        self._choices = choices
+        self._title = title
+        self._start = start
+        self._on_highlight = on_highlight
+
+    def compose_body(self) -> ComposeResult:
+        if self._title:
+            yield Static(self._title, id="chooser-title")
+        yield FilteredList(id="chooser-list", empty="There is nothing to choose.")
+        yield Static(id="chooser-detail")
+
+    def on_mount(self) -> None:
+        self.listing.show(str(self._start))
+        self.listing.set_entries([_build_entry(*each) for each in enumerate(self._choices)])
+
+    @on(FilteredList.Highlighted)
+    def _show_highlighted(self, event: FilteredList.Highlighted) -> None:
+        event.stop()
+        detail = self.query_one("#chooser-detail", Static)
+        if event.key is None:
+            detail.update("Nothing here answers to that.")
             return
-        index = (listed.highlighted or 0) + by
-        step = 1 if by > 0 else -1
-        index = (
-            max(0, min(index, len(self._shown) - 1)) if abs(by) > 1 else index % len(self._shown)
-        )
-        while self._shown[index] is None:
-            index = (index + step) % len(self._shown)
-        listed.highlighted = index
+        choice = self._choices[int(event.key)]
+        detail.update(Content(f"Not now: {choice.reason}" if choice.reason else choice.detail))
+        if self._on_highlight is not None and choice.reason is None:
+            self._on_highlight(choice.value)
 
-    @property
-    def _list(self) -> OptionList:
-        return self.query_one("#chooser-list", OptionList)
-
-    def _choose(self, choice: Choice[_T] | None) -> None:
-        if choice is None:
-            return
+    def take(self, key: str) -> None:
+        choice = self._choices[int(key)]
         if choice.reason is not None:
             self.app.bell()
-            return
-        self.dismiss(choice.value)
-
-    def _refill(self) -> None:
-        """Show the same list in another width; who has moved in it stays where they are."""
-        self._catch_up()
-        index = self._list.highlighted
-        self._fill(self._filled)
-        self._list.highlighted = index
-
-    def _catch_up(self) -> None:
-        """Filter by what has been typed by now."""
-        query = self.query_one(Input).value
-        if query != self._filled:
-            self._fill(query)
-
-    def _fill(self, query: str) -> None:
-        """Show what answers the query; the headings only while there is none."""
-        self._filled = query
-        found = rank_matches(query, [(f"{each.label} {each.hint}", each) for each in self._choices])
-        listed = self._list
-        width = (listed.size.width or 80) - 3
-        options: list[Option] = []
-        self._shown = []
-        group = ""
-        for choice, places in found:
-            if not query.strip() and choice.group and choice.group != group:
-                group = choice.group
-                options.append(Option(Content.styled(group, "$foreground 55% bold"), disabled=True))
-                self._shown.append(None)
-            options.append(ValueOption(_render_choice(choice, places, width), choice))
-            self._shown.append(choice)
-        start = self._start if not query.strip() else 0
-        with self.prevent(OptionList.OptionHighlighted):
-            listed.clear_options()
-            listed.add_options(options)
-        first = next((place for place, each in enumerate(self._shown) if each is not None), None)
-        if first is None:
-            self.query_one("#chooser-detail", Static).update("Nothing here answers to that.")
-        elif start and start < len(found):
-            listed.highlighted = self._shown.index(found[start][0])
         else:
-            listed.highlighted = first
+            self.dismiss(choice.value)
 
 
-def _render_choice(choice: Choice[Any], places: Sequence[int], width: int) -> Content:
-    """Render one line: the label with the matched letters marked, and the hint at the right end."""
-    label = Content.styled(choice.label, "$foreground 40%" if choice.reason else "")
-    for place in places:
-        if place < len(choice.label):
-            label = label.stylize("$text-accent bold", place, place + 1)
-    space = max(1, width - cell_len(choice.label) - cell_len(choice.hint))
-    hint = Content.styled(choice.hint, "$foreground 55%")
-    return Content.assemble(label, " " * space, hint)
+def _build_entry(place: int, choice: Choice[_T]) -> ListEntry:
+    tone = "$foreground 40%" if choice.reason else ""
+    return ListEntry(
+        str(place), choice.label, "", choice.hint, choice.group, words=choice.hint, tone=tone
+    )

@@ -30,6 +30,7 @@ class JumpScreen(DialogScreen[Widget]):
 
     DEFAULT_CSS = """
     JumpScreen {
+        align: left top;
         background: $background 40%;
         & > .jump-label {
             position: absolute; width: auto; height: 1; padding: 0 1;

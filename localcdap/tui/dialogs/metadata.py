@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, Final
 
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from localcdap.api import metadata_rules
 from localcdap.api.errors import LocalcdapError
@@ -18,8 +16,8 @@ from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope, Scop
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.entities import format_entity
 from localcdap.metadata.mutations import MetadataChange
-from localcdap.text import sanitize_for_terminal
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 
 _TAG: Final = "tag"
@@ -38,14 +36,9 @@ class MetadataDialog(DialogScreen[None]):
         Binding("y", "copy", "copy", id="metadata.copy", show=False),
     ]
     DEFAULT_CSS = """
-    MetadataDialog { align: center middle; background: $background 60%; }
-    MetadataDialog > Vertical {
-        width: 90; max-width: 96%; height: 28; max-height: 90%; padding: 1 2; background: $surface;
-    }
-    MetadataDialog #metadata-entity { height: auto; margin-bottom: 1; }
-    MetadataDialog FilteredList { height: 1fr; }
-    MetadataDialog #metadata-problem { height: auto; color: $text-error; }
+    MetadataDialog > #dialog { width: 90; height: 28; }
     """
+    HAS_FOOTER = True
     AUTO_FOCUS = "FilteredListOptions"
 
     def __init__(self, entity: MetadataEntity) -> None:
@@ -54,22 +47,18 @@ class MetadataDialog(DialogScreen[None]):
         self._metadata = ScopedMetadata()
         self._is_closing = False
 
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Static(id="metadata-entity")
-            yield FilteredList(
-                verb="change",
-                can_filter=False,
-                empty="No metadata yet: t adds a tag, p sets a property.",
-            )
-            yield Static(id="metadata-problem")
-        yield Footer(show_command_palette=False)
+    def compose_body(self) -> ComposeResult:
+        path = sanitize_name(format_entity(self.entity))
+        yield create_title("Tags and properties", path)
+        yield FilteredList(
+            verb="change",
+            action="change",
+            can_filter=False,
+            empty="No metadata yet: t adds a tag, p sets a property.",
+        )
+        yield Static(id="dialog-problem")
 
     def on_mount(self) -> None:
-        path = sanitize_for_terminal(format_entity(self.entity), single_line=True)
-        self.query_one("#metadata-entity", Static).update(
-            Content.assemble(("Tags and properties  ", "bold"), (path, "$foreground 60%"))
-        )
         self._read()
 
     def explain_disabled(self, action: str) -> str | None:
@@ -128,20 +117,6 @@ class MetadataDialog(DialogScreen[None]):
             text = name if kind == _TAG else self._metadata.get(scope).properties[name]
             self.studio.copy_text(text, kind)
 
-    @on(FilteredList.Chosen)
-    async def _change_chosen(self, event: FilteredList.Chosen) -> None:
-        event.stop()
-        reason = self.explain_disabled("change")
-        if reason is None:
-            self.action_change()
-        else:
-            self.studio.explain_no_effect(reason, "change")
-
-    @on(FilteredList.Highlighted)
-    def _update_keys(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-        self.refresh_bindings()
-
     async def _ask_value(self, key: str) -> None:
         before = self._metadata.user.properties.get(key, "")
         value = await self.studio.ask(
@@ -156,11 +131,11 @@ class MetadataDialog(DialogScreen[None]):
         """Change the metadata, then show all of it; an error stays in sight."""
         if key is not None:
             self.query_one(FilteredList).show(f"{MetadataScope.USER} {key}")
-        self._show_problem("")
+        self.show_problem("")
         self.call(
             change,
             on_result=lambda _: self._read(),
-            on_error=self._show_error,
+            on_error=self.show_error,
             group="change",
             ordered=True,
         )
@@ -174,16 +149,14 @@ class MetadataDialog(DialogScreen[None]):
             group="metadata",
         )
 
-    def _show_error(self, error: LocalcdapError) -> None:
+    def show_error(self, error: LocalcdapError) -> None:
+        """Show an error, which stays in sight."""
         self._is_closing = False
-        self._show_problem(error.full_message)
+        super().show_error(error)
 
     def _show_unreadable(self, error: LocalcdapError) -> None:
         self.query_one(FilteredList).set_entries([], empty="")
-        self._show_problem(error.full_message)
-
-    def _show_problem(self, text: str) -> None:
-        self.query_one("#metadata-problem", Static).update(Content(sanitize_for_terminal(text)))
+        self.show_error(error)
 
     def _fill(self, metadata: ScopedMetadata) -> None:
         self._metadata = metadata
@@ -194,7 +167,6 @@ class MetadataDialog(DialogScreen[None]):
                 for entry in _list_entries(scope, metadata.get(scope))
             ]
         )
-        self.refresh_bindings()
 
     @property
     def _highlighted(self) -> tuple[MetadataScope, str, str] | None:
@@ -212,7 +184,7 @@ def _list_entries(scope: MetadataScope, metadata: Metadata) -> list[ListEntry]:
     tone = "" if is_own else "$foreground 60%"
 
     def build(kind: str, name: str, label: str) -> ListEntry:
-        shown = sanitize_for_terminal(label, single_line=True)
+        shown = sanitize_name(label)
         return ListEntry(f"{scope} {kind} {name}", shown, hint=kind, group=group, tone=tone)
 
     tags = [build(_TAG, tag, tag) for tag in sorted(metadata.tags)]

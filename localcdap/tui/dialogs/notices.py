@@ -7,13 +7,10 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
-from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.notifications import SeverityLevel
-from textual.widgets import Static
 
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.lines import BlocksDialog
 
 _KEPT: Final = 200
 MARKS: Final = {"information": "·", "warning": "!", "error": "✗"}
@@ -51,31 +48,14 @@ class Notices:
         return list(reversed(self._kept))
 
 
-class NoticesDialog(DialogScreen[None]):
+class NoticesDialog(BlocksDialog):
     """The notices, newest first."""
 
-    DEFAULT_CSS = """
-    NoticesDialog {
-        align: center middle;
-        background: $background 60%;
-        & > #notices { width: 90%; max-width: 100; height: 80%; padding: 1 2; background: $surface; }
-        & #notices-title { color: $text-muted; padding-bottom: 1; }
-        & .notice { height: auto; padding-bottom: 1; }
-    }
-    """
+    DEFAULT_CSS = "NoticesDialog #dialog-blocks { max-height: 100%; }"
 
     def __init__(self, notices: Notices) -> None:
-        super().__init__()
-        self._notices = notices.newest_first
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="notices"):
-            yield Static("Notices, newest first", id="notices-title")
-            with VerticalScroll():
-                for notice in self._notices:
-                    yield Static(_render_notice(notice), classes="notice")
-                if not self._notices:
-                    yield Static("Nothing yet.", classes="notice")
+        blocks = [_render_notice(notice) for notice in notices.newest_first]
+        super().__init__(Content("Notices, newest first"), blocks or [Content("Nothing yet.")])
 
 
 def _render_notice(notice: Notice) -> Content:

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
@@ -21,14 +21,9 @@ class OpenFailedDialog(DialogScreen[Way]):
 
     DEFAULT_CSS = """
     OpenFailedDialog {
-        align: center middle;
-        background: $background 60%;
-        & > #unopened {
-            width: 84; max-width: 96%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
-        }
-        & #unopened-title { color: $text-error; text-style: bold; padding-bottom: 1; }
-        & #unopened-why { height: auto; max-height: 14; }
-        & #unopened-keys { padding-top: 1; color: $foreground 70%; }
+        & > #dialog { width: 84; }
+        & #dialog-title { color: $text-error; }
+        & #unopened-why { height: auto; max-height: 14; margin-bottom: 1; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -41,7 +36,7 @@ class OpenFailedDialog(DialogScreen[Way]):
         super().__init__()
         self._error = error
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         error = self._error
         message = (
             error.message
@@ -52,11 +47,10 @@ class OpenFailedDialog(DialogScreen[Way]):
         keys = "r try again   q leave"
         if self._may_edit:
             keys = f"e edit the settings   {keys}"
-        with Vertical(id="unopened"):
-            yield Static("✗ The instance cannot be opened", id="unopened-title")
-            with VerticalScroll(id="unopened-why"):
-                yield Static(Content(f"{message}\n{action or ''}".strip()))
-            yield Static(keys, id="unopened-keys")
+        yield Static("✗ The instance cannot be opened", id="dialog-title")
+        with VerticalScroll(id="unopened-why"):
+            yield Static(Content(f"{message}\n{action or ''}".strip()))
+        yield Static(keys, id="dialog-keys")
 
     @property
     def _may_edit(self) -> bool:

@@ -1,14 +1,15 @@
-"""The base of dialogs in which a path is typed and chosen from a list of what it may be completed to."""
+"""Dialogs in which a path is typed and chosen from a list of what it may be completed to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
@@ -26,10 +27,8 @@ class PathDialog(DialogScreen[_T]):
 
     DEFAULT_CSS = """
     PathDialog {
-        align-horizontal: center;
-        background: $background 60%;
-        & > #files { width: 84; max-width: 96%; height: auto; max-height: 80%; margin-top: 2; padding: 1 2;
-                     background: $surface; }
+        align: center top;
+        & > #dialog { width: 84; max-height: 80%; margin-top: 2; }
         & #files-title { color: $text-muted; padding: 0 1; }
         & #files-input { height: 1; border: none; padding: 0 1; margin-bottom: 1; background: $boost; }
         & #files-list {
@@ -58,17 +57,12 @@ class PathDialog(DialogScreen[_T]):
         self._waiting: list[Callable[[], object]] = []
         """What is to be done when all that was typed is listed."""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="files"):
-            yield Static(Content(self._title), id="files-title")
-            yield Input(
-                self._typed,
-                placeholder="path, or some letters of it",
-                id="files-input",
-                compact=True,
-            )
-            yield from self.compose_list()
-            yield Static(Content(self.help), id="files-help")
+    def compose_body(self) -> ComposeResult:
+        yield Static(Content(self._title), id="files-title")
+        hint = "path, or some letters of it"
+        yield Input(self._typed, placeholder=hint, id="files-input", compact=True)
+        yield from self.compose_list()
+        yield Static(Content(self.help), id="files-help")
 
     def compose_list(self) -> ComposeResult:
         """Yield the list, and what stands beside it."""
@@ -196,3 +190,54 @@ class PathDialog(DialogScreen[_T]):
     def show_help(self, problem: str) -> None:
         """Show a problem, or the keys when there is none."""
         self.query_one("#files-help", Static).update(Content(problem or self.help))
+
+
+class FilePicker(PathDialog[Path]):
+    """Lets its user choose a file.
+
+    :param suffixes: of the files that are offered, in lower case; empty for all.
+    :param for_saving: a file that is not there yet may be chosen too.
+    :param recent: offered while nothing is typed.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        *,
+        typed: str = "",
+        suffixes: Sequence[str] = (".json",),
+        for_saving: bool = False,
+        recent: Sequence[str] = (),
+    ) -> None:
+        super().__init__(title, typed)
+        self._suffixes = suffixes
+        self._for_saving = for_saving
+        self._recent = recent
+
+    async def find_completions(self, typed: str) -> list[PathCompletion]:
+        found = await asyncio.to_thread(paths.list_completions, typed, self._suffixes)
+        if typed:
+            return found
+        recent = [each for each in self._recent if paths.is_file(Path(each))]
+        return [PathCompletion(each, each, False) for each in recent] + found
+
+    def take(self, typed: str, entry: PathCompletion | None) -> None:
+        """Choose the typed path if it is a file or may be a new one; else the highlighted entry."""
+        path = paths.expand_path(typed)
+        may_be_new = self._for_saving and not typed.endswith("/") and not paths.is_taken(path)
+        if typed and (may_be_new or paths.is_file(path)):
+            self.dismiss(path)
+        elif entry is not None and entry.is_folder:
+            self.write(entry.typed)
+        elif entry is not None:
+            self.dismiss(entry.path)
+        else:
+            self.show_help(f"There is no file at '{typed}'.")
+
+    def mark_listed(self, typed: str) -> None:
+        if self._for_saving:
+            if typed:
+                self._list.highlighted = None
+            self.show_help("")
+        else:
+            super().mark_listed(typed)

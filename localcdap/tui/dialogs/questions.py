@@ -8,61 +8,48 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ScreenResultType
 from textual.suggester import SuggestFromList
-from textual.widgets import Button, Input, Static
+from textual.widgets import Input, Static
 from textual.widgets.button import ButtonVariant
 
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 
-_STYLES = """
-{name} {{
-    align: center middle;
-    background: $background 60%;
-    & > #dialog {{ width: 64; max-width: 96%; height: auto; padding: 1 2; background: $surface; }}
-    & #dialog-question {{ text-style: bold; height: auto; }}
-    & #dialog-detail {{ color: $text-muted; height: auto; padding: 1 0 0 0; }}
-    & #dialog-input {{ margin: 1 0 0 0; border: none; height: 1; padding: 0 1; background: $boost; }}
-    & #dialog-problem {{ color: $text-error; height: auto; }}
-    & #dialog-buttons {{ height: auto; margin-top: 1; align-horizontal: right; }}
-    & Button {{ margin-left: 2; min-width: 12; }}
-}}
-"""
 
+class Question(DialogScreen[ScreenResultType]):
+    """A question with a detail below it, a way to answer and buttons."""
 
-class _Question(DialogScreen[ScreenResultType]):
+    DEFAULT_CSS = """
+    Question {
+        & > #dialog { width: 64; }
+        & #dialog-detail { color: $text-muted; height: auto; }
+        & #dialog-input { margin: 1 0 0 0; border: none; height: 1; padding: 0 1; background: $boost; }
+    }
+    """
+    variant: ClassVar[ButtonVariant] = "primary"
+
     def __init__(self, question: str, detail: str, verb: str) -> None:
         super().__init__()
         self._question = question
         self._detail = detail
         self._verb = verb
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="dialog"):
-            yield Static(Content(self._question), id="dialog-question")
-            if self._detail:
-                yield Static(Content(self._detail), id="dialog-detail")
-            yield from self.compose_answer()
-            with Horizontal(id="dialog-buttons"):
-                yield Button("Cancel", id="cancel", compact=True)
-                yield Button(self._verb, id="do", variant=self.variant, compact=True)
-
-    variant: ClassVar[ButtonVariant] = "primary"
+    def compose_body(self) -> ComposeResult:
+        yield Static(Content(self._question), id="dialog-title")
+        if self._detail:
+            yield Static(Content(self._detail), id="dialog-detail")
+        yield from self.compose_answer()
+        yield from self.compose_buttons(self._verb, self.variant)
 
     def compose_answer(self) -> ComposeResult:
+        """Yield the field of the answer, if there is one."""
         yield from ()
 
-    @on(Button.Pressed, "#cancel")
-    def action_dismiss_empty(self) -> None:
-        self.dismiss(None)
 
-
-class ConfirmDialog(_Question[bool]):
+class ConfirmDialog(Question[bool]):
     """Asks before what cannot be undone. ``y`` and ``n`` answer too; the safe answer has the focus."""
 
-    DEFAULT_CSS = _STYLES.format(name="ConfirmDialog")
     AUTO_FOCUS = "#cancel"
     variant = "error"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -71,22 +58,20 @@ class ConfirmDialog(_Question[bool]):
         Binding("left,h,right,l", "app.focus_next", "other answer", show=False),
     ]
 
-    @on(Button.Pressed, "#do")
-    def _do(self) -> None:
+    def action_accept(self) -> None:
         self.dismiss(True)
 
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)
 
 
-class InputDialog(_Question[str]):
+class InputDialog(Question[str]):
     """Asks for one line.
 
     :param check: what is wrong with an answer, or None.
     :param suggestions: what the line may be completed to.
     """
 
-    DEFAULT_CSS = _STYLES.format(name="InputDialog")
     AUTO_FOCUS = "#dialog-input"
 
     def __init__(
@@ -119,23 +104,21 @@ class InputDialog(_Question[str]):
 
     @on(Input.Changed)
     def _clear_problem(self) -> None:
-        self.query_one("#dialog-problem", Static).update("")
+        self.show_problem("")
 
     @on(Input.Submitted)
-    @on(Button.Pressed, "#do")
-    def _do(self) -> None:
+    def action_accept(self) -> None:
         value = self.query_one(Input).value
         problem = self._check(value) if self._check is not None else None
         if problem is None:
             self.dismiss(value)
         else:
-            self.query_one("#dialog-problem", Static).update(Content(problem))
+            self.show_problem(problem)
 
 
 class TypedConfirmDialog(InputDialog):
     """Asks for the name of what will be gone for good."""
 
-    DEFAULT_CSS = _STYLES.format(name="TypedConfirmDialog")
     variant = "error"
 
     def __init__(self, name: str, question: str, detail: str = "", verb: str = "Delete") -> None:

@@ -9,14 +9,15 @@ from typing import ClassVar, Final
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.suggester import Suggester, SuggestFromList
 from textual.widget import Widget
-from textual.widgets import Button, Footer, Input, Static
+from textual.widgets import Checkbox, Input, Static
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.host.cdap import Cdap
+from localcdap.pipeline.document.reader import read_document
 from localcdap.schedules.model import (
     DAY_MS,
     Constraint,
@@ -31,14 +32,13 @@ from localcdap.schedules.model import (
 from localcdap.schedules.texts import (
     format_partition_trigger,
     format_run_trigger,
+    parse_run_trigger,
     write_duration,
 )
 from localcdap.text import plural, sanitize_for_terminal
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
-from localcdap.tui.dialogs.mapping_names import MappingNames, PairSuggester, read_mapping_names
+from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_row
 from localcdap.tui.dialogs.schedule_conditions import (
     CONDITION_FIELDS,
-    ConditionField,
     find_shown,
     write_constraint,
 )
@@ -50,7 +50,85 @@ from localcdap.tui.dialogs.schedule_entries import (
     list_hidden_mappings,
     list_parts,
 )
-from localcdap.tui.widgets.checkbox import StudioCheckbox
+
+
+class StudioCheckbox(Checkbox):
+    """A compact checkbox that is empty while it is off; those of Textual differ by their colour only."""
+
+    def __init__(self, label: str, value: bool, *, id: str) -> None:
+        super().__init__(label, value, id=id, compact=True)
+        self._show_state()
+
+    def watch_value(self) -> None:
+        """Show the changed state."""
+        self._show_state()
+        super().watch_value()
+
+    def _show_state(self) -> None:
+        self.BUTTON_INNER = "X" if self.value else " "
+
+
+@dataclass(frozen=True)
+class MappingNames:
+    """The names in the mappings of a schedule.
+
+    :param targets: the arguments that the pipeline takes.
+    :param arguments: those of the pipelines whose runs trigger it.
+    :param properties: of the stages of those pipelines, such as ``Sink.path``.
+    """
+
+    targets: Sequence[str]
+    arguments: Sequence[str]
+    properties: Sequence[str]
+
+
+class PairSuggester(Suggester):
+    """Completes the last of the pairs in a field: first the target, after ``=`` the source."""
+
+    def __init__(self) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self.targets: Sequence[str] = ()
+        self.sources: Sequence[str] = ()
+
+    async def get_suggestion(self, value: str) -> str | None:
+        pair = value.rpartition(",")[2].lstrip()
+        target, equals, source = pair.partition("=")
+        known = self.sources if equals else [f"{each}=" for each in self.targets]
+        typed = source if equals else target
+        found = next((each for each in known if each.startswith(typed) and each != typed), None)
+        return None if found is None else value[: len(value) - len(typed)] + found
+
+
+def read_mapping_names(
+    cdap: Cdap, namespace: str, pipeline: str, triggers: Sequence[str]
+) -> MappingNames:
+    """Read the names in the documents of a pipeline and of those whose runs trigger it.
+
+    :param triggers: as :func:`parse_run_trigger` reads them; one of a pipeline that is not deployed gives no
+        names.
+    """
+    arguments: dict[str, None] = {}
+    properties: dict[str, None] = {}
+    for each in triggers:
+        program = parse_run_trigger(each, namespace).program_id
+        names, found = _read_names(cdap, program.namespace, program.application)
+        arguments |= dict.fromkeys(names)
+        properties |= dict.fromkeys(found)
+    targets, _ = _read_names(cdap, namespace, pipeline)
+    return MappingNames(targets, list(arguments), list(properties))
+
+
+def _read_names(cdap: Cdap, namespace: str, pipeline: str) -> tuple[list[str], list[str]]:
+    """Return the arguments of a deployed pipeline, and the properties of its stages."""
+    try:
+        text = cdap.applications.export(namespace, pipeline)
+        arguments = cdap.runs.get_arguments(namespace, text, pipeline).arguments
+        stages = read_document(text).stages
+    except LocalcdapError:
+        return [], []
+    properties = [f"{each.name}.{name}" for each in stages for name in each.plugin.properties]
+    return [each.name for each in arguments], properties
+
 
 _TIMES: Final = 5
 _WEEKDAYS_NOTE: Final = "Five fields, or those of Quartz. Days of the week: 1 (SUN) to 7 (SAT)."
@@ -82,28 +160,19 @@ class ScheduleForm(DialogScreen[str]):
 
     DEFAULT_CSS = """
     ScheduleForm {
-        align: center middle; background: $background 60%;
-        & > Vertical {
-            width: 84; max-width: 96%; height: 26; max-height: 92%; padding: 1 2; background: $surface;
-        }
-        & #form-title { text-style: bold; margin-bottom: 1; }
+        & > #dialog { width: 84; height: 26; max-height: 92%; }
         & #form-fields { height: 1fr; scrollbar-size: 1 1; }
-        & .row { height: 1; }
-        & .row > .label { width: 20; color: $text-muted; }
-        & .row > Input { width: 1fr; border: none; height: 1; padding: 0 1; background: $panel; }
         & .row > StudioCheckbox { border: none; height: 1; padding: 0 0 0 1; background: $surface; }
         & #form-times { height: 5; margin: 0 0 0 20; color: $text-muted; }
         & #form-times.-wrong { color: $text-error; }
         & #form-hidden { margin: 0 0 0 20; color: $text-muted; }
         & #form-problems { height: auto; max-height: 6; scrollbar-size: 1 1; }
-        & #form-problem { height: auto; color: $text-error; }
-        & #form-buttons { height: 1; margin-top: 1; align-horizontal: right; }
-        & Button { margin-left: 2; min-width: 12; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "take", "apply", priority=True),
+        Binding("ctrl+s", "accept", "apply", priority=True),
     ]
+    HAS_FOOTER = True
 
     def __init__(
         self,
@@ -119,23 +188,19 @@ class ScheduleForm(DialogScreen[str]):
         self._apply = apply
         self._is_applying = False
 
-    def compose(self) -> ComposeResult:
-        found = self._schedule
-        title = "New schedule of" if found is None else f"Schedule {found.name} of"
-        with Vertical():
-            yield Static(Content(f"{title} {self._pipeline}"), id="form-title")
-            with VerticalScroll(id="form-fields", can_focus=False):
-                if found is None:
-                    yield from _compose_text("name", "name", "")
-                yield from self._compose_triggers()
-                yield from self._compose_conditions()
-                yield from self._compose_mappings()
-            with VerticalScroll(id="form-problems", can_focus=False):
-                yield Static(id="form-problem")
-            with Horizontal(id="form-buttons"):
-                yield Button("Cancel", id="cancel", compact=True)
-                yield Button("Apply", id="take", variant="primary", compact=True)
-        yield Footer(show_command_palette=False)
+    def compose_body(self) -> ComposeResult:
+        schedule = self._schedule
+        title = "New schedule of" if schedule is None else f"Schedule {schedule.name} of"
+        yield Static(Content(f"{title} {self._pipeline}"), id="dialog-title")
+        with VerticalScroll(id="form-fields", can_focus=False):
+            if schedule is None:
+                yield _create_text("name", "name", "")
+            yield from self._compose_triggers()
+            yield from self._compose_conditions()
+            yield from self._compose_mappings()
+        with VerticalScroll(id="form-problems", can_focus=False):
+            yield Static(id="dialog-problem")
+        yield from self.compose_buttons("Apply")
 
     def _compose_triggers(self) -> ComposeResult:
         found, namespace = self._schedule, self.studio.namespace
@@ -151,21 +216,17 @@ class ScheduleForm(DialogScreen[str]):
             for each in parts
             if isinstance(each, PartitionTrigger)
         ]
-        yield from _compose_text("at times", "cron", time.cron_expression if time else "")
+        yield _create_text("at times", "cron", time.cron_expression if time else "")
         yield Static(_WEEKDAYS_NOTE, id="form-times")
         zone = (time.time_zone if time else "") or ""
-        yield from _compose_text("time zone", "zone", zone, "that of this machine")
+        yield _create_text("time zone", "zone", zone, "that of this machine")
         pipelines, datasets = self._choices.pipelines, self._choices.datasets
         example = "PIPELINE=COMPLETED"
-        yield from _compose_text(
-            "after runs of", "runs", " ".join(runs), example, _suggest(pipelines)
-        )
+        yield _create_text("after runs of", "runs", " ".join(runs), example, _suggest(pipelines))
         name = "for partitions of"
-        yield from _compose_text(
-            name, "partitions", " ".join(data), "DATASET=1", _suggest(datasets)
-        )
+        yield _create_text(name, "partitions", " ".join(data), "DATASET=1", _suggest(datasets))
         is_any = found is not None and isinstance(found.trigger, OrTrigger)
-        yield from _compose_switch("one of these is enough", "any", is_on=is_any)
+        yield create_row("", StudioCheckbox("one of these is enough", is_any, id="form-any"))
 
     def _compose_conditions(self) -> ComposeResult:
         for each in CONDITION_FIELDS:
@@ -173,13 +234,17 @@ class ScheduleForm(DialogScreen[str]):
             text = (
                 write_constraint(found, find_zone_of(self._schedule)) if found is not None else ""
             )
-            yield from _compose_condition(
-                each, text, waits=found is not None and found.wait_until_met
-            )
+            fields: list[Widget] = [_create_input(each.name, text, each.example)]
+            if each.can_drop:
+                waits = found is not None and found.wait_until_met
+                fields.append(
+                    StudioCheckbox("wait, else drop", waits, id=f"form-{each.name}-waits")
+                )
+            yield create_row(each.label, *fields)
         timeout = write_duration(self._schedule.timeout_millis) if self._schedule else ""
-        yield from _compose_text("waits at most", "timeout", timeout, write_duration(DAY_MS))
+        yield _create_text("waits at most", "timeout", timeout, write_duration(DAY_MS))
         given = format_arguments(self._schedule)
-        yield from _compose_text("arguments", "arguments", given, "name=value, name=value")
+        yield _create_text("arguments", "arguments", given, "name=value, name=value")
 
     def _compose_mappings(self) -> ComposeResult:
         """Compose the rows of what a run takes from the run that has triggered it."""
@@ -193,7 +258,7 @@ class ScheduleForm(DialogScreen[str]):
                 "ARGUMENT=STAGE.PROPERTY, of its pipeline",
             ),
         ):
-            yield from _compose_text(label, field, text, example, PairSuggester())
+            yield _create_text(label, field, text, example, PairSuggester())
         hidden = list_hidden_mappings(self._schedule)
         count = len(hidden.arguments) + len(hidden.plugin_properties)
         if count:
@@ -252,35 +317,26 @@ class ScheduleForm(DialogScreen[str]):
         times.set_class(is_wrong, "-wrong")
         times.update(Content(sanitize_for_terminal(text)))
 
-    @on(Button.Pressed, "#cancel")
-    def _cancel(self) -> None:
-        self.dismiss(None)
-
-    @on(Button.Pressed, "#take")
-    def _take(self) -> None:
-        self.action_take()
-
-    def action_take(self) -> None:
+    def action_accept(self) -> None:
         """Make or change the schedule, or say what is wrong."""
         if self._is_applying:
             return
         try:
             answer = self._build_answer()
         except BadRequestError as error:
-            self._show_problem(error)
+            self.show_error(error)
             return
         self._is_applying = True
         self.call(
             lambda cdap: self._apply(cdap, answer),
             on_result=lambda _: self.dismiss(answer.name),
-            on_error=self._show_problem,
+            on_error=self.show_error,
         )
 
-    def _show_problem(self, error: LocalcdapError) -> None:
+    def show_error(self, error: LocalcdapError) -> None:
         self._is_applying = False
-        text = sanitize_for_terminal(error.full_message)
-        self.query_one("#form-problem", Static).update(Content(text))
-        self.query_one("#form-problems").can_focus = bool(text)
+        super().show_error(error)
+        self.query_one("#form-problems").can_focus = True
         if self.focused is not None:  # the text takes lines of the fields
             self.call_after_refresh(self.focused.scroll_visible)
 
@@ -305,35 +361,20 @@ def _suggest(known: Sequence[str]) -> Suggester | None:
     return SuggestFromList(known) if known else None
 
 
-def _compose_text(
+def _create_text(
     label: str,
     field: str,
     value: str,
     placeholder: str = "",
     suggester: Suggester | None = None,
-) -> ComposeResult:
-    """Compose a row with a text."""
-    with Horizontal(classes="row"):
-        yield Static(label, classes="label")
-        yield Input(
-            value,
-            placeholder=placeholder,
-            suggester=suggester,
-            id=f"form-{field}",
-            compact=True,
-        )
+) -> Horizontal:
+    """Return a row with a text."""
+    return create_row(label, _create_input(field, value, placeholder, suggester))
 
 
-def _compose_condition(field: ConditionField, text: str, *, waits: bool) -> ComposeResult:
-    """Compose a row with a condition, and whether a run that does not meet it waits."""
-    with Horizontal(classes="row"):
-        yield Static(field.label, classes="label")
-        yield Input(text, placeholder=field.example, id=f"form-{field.name}", compact=True)
-        if field.can_drop:
-            yield StudioCheckbox("wait, else drop", waits, id=f"form-{field.name}-waits")
-
-
-def _compose_switch(label: str, field: str, *, is_on: bool) -> ComposeResult:
-    with Horizontal(classes="row"):
-        yield Static("", classes="label")
-        yield StudioCheckbox(label, is_on, id=f"form-{field}")
+def _create_input(
+    field: str, value: str, placeholder: str, suggester: Suggester | None = None
+) -> Input:
+    return Input(
+        value, placeholder=placeholder, suggester=suggester, id=f"form-{field}", compact=True
+    )

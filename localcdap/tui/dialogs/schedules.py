@@ -8,19 +8,19 @@ from typing import ClassVar, Final
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.host.cdap import Cdap
 from localcdap.schedules.constraints import describe_constraint
 from localcdap.schedules.model import EventKind, ScheduleEvent, ScheduleStatus, ScheduleSummary
 from localcdap.schedules.triggers import describe_trigger
-from localcdap.text import format_time, sanitize_for_terminal
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.text import format_time
+from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
 from localcdap.tui.dialogs.schedule_entries import can_edit
 from localcdap.tui.dialogs.schedule_form import FormAnswer, ScheduleChoices, ScheduleForm
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 
 _EVENTS: Final = 5
@@ -37,15 +37,10 @@ class SchedulesDialog(DialogScreen[None]):
         Binding("d,delete", "remove", "delete", id="schedules.remove"),
     ]
     DEFAULT_CSS = """
-    SchedulesDialog { align: center middle; background: $background 60%; }
-    SchedulesDialog > Vertical {
-        width: 96; max-width: 96%; height: 26; max-height: 90%; padding: 1 2; background: $surface;
-    }
-    SchedulesDialog #schedules-title { height: auto; margin-bottom: 1; }
-    SchedulesDialog FilteredList { height: 1fr; }
+    SchedulesDialog > #dialog { width: 96; height: 26; }
     SchedulesDialog #schedules-detail { height: auto; max-height: 10; margin-top: 1; }
-    SchedulesDialog #schedules-problem { height: auto; color: $text-error; }
     """
+    HAS_FOOTER = True
     AUTO_FOCUS = "FilteredListOptions"
 
     def __init__(self, pipeline: str) -> None:
@@ -53,25 +48,20 @@ class SchedulesDialog(DialogScreen[None]):
         self.pipeline = pipeline
         self._found: dict[str, ScheduleSummary] = {}
 
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Static(id="schedules-title")
-            yield FilteredList(
-                verb="change", can_filter=False, empty="No schedules yet: a adds one."
-            )
-            yield Static(id="schedules-detail")
-            yield Static(id="schedules-problem")
-        yield Footer(show_command_palette=False)
+    def compose_body(self) -> ComposeResult:
+        name = sanitize_name(self.pipeline)
+        note = "They act while the studio, a command or the server is open."
+        yield create_title(f"Schedules of {name}", note)
+        yield FilteredList(
+            verb="change",
+            action="change",
+            can_filter=False,
+            empty="No schedules yet: a adds one.",
+        )
+        yield Static(id="schedules-detail")
+        yield Static(id="dialog-problem")
 
     def on_mount(self) -> None:
-        name = sanitize_for_terminal(self.pipeline, single_line=True)
-        self.query_one("#schedules-title", Static).update(
-            Content.assemble(
-                ("Schedules of ", "bold"),
-                (name, "bold"),
-                ("  They act while the studio, a command or the server is open.", _MUTED),
-            )
-        )
         self._read()
 
     def explain_disabled(self, action: str) -> str | None:
@@ -114,27 +104,12 @@ class SchedulesDialog(DialogScreen[None]):
             key = (self.studio.namespace, self.pipeline, name)
             self._change(lambda cdap: cdap.schedules.delete(*key))
 
-    @on(FilteredList.Chosen)
-    def _change_chosen(self, event: FilteredList.Chosen) -> None:
-        event.stop()
-        reason = self.explain_disabled("change")
-        if reason is None:
-            self.action_change()
-        else:
-            self.studio.explain_no_effect(reason, "change")
-
-    @on(FilteredList.Highlighted)
-    def _show_highlighted(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-        self.refresh_bindings()
-        self._read_detail()
-
     async def _ask(self, before: ScheduleSummary | None) -> None:
         namespace = self.studio.namespace
         try:
             choices = await self.call_and_wait(lambda cdap: _read_choices(cdap, namespace))
         except LocalcdapError as error:
-            self._show_problem(error.full_message)
+            self.show_error(error)
             return
         schedule = before.schedule if before is not None else None
 
@@ -145,17 +120,17 @@ class SchedulesDialog(DialogScreen[None]):
         form = ScheduleForm(self.pipeline, choices, schedule, apply)
         name = await self.app.push_screen_wait(form)
         if name is not None:
-            self._show_problem("")
+            self.show_problem("")
             self.query_one(FilteredList).show(name)
             self._read()
 
     def _change(self, change: Callable[[Cdap], object]) -> None:
         """Change schedules, then show all of them; an error stays in sight."""
-        self._show_problem("")
+        self.show_problem("")
         self.call(
             change,
             on_result=lambda _: self._read(),
-            on_error=lambda error: self._show_problem(error.full_message),
+            on_error=self.show_error,
             group="change",
             ordered=True,
         )
@@ -165,16 +140,16 @@ class SchedulesDialog(DialogScreen[None]):
         self.call(
             lambda cdap: cdap.schedules.list_schedules(namespace, pipeline),
             on_result=self._fill,
-            on_error=lambda error: self._show_problem(error.full_message),
+            on_error=self.show_error,
             group="schedules",
         )
 
     def _fill(self, found: Sequence[ScheduleSummary]) -> None:
         self._found = {each.schedule.name: each for each in found}
         self.query_one(FilteredList).set_entries([_build_entry(each) for each in found])
-        self.refresh_bindings()
         self._read_detail()
 
+    @on(FilteredList.Highlighted)
     def _read_detail(self) -> None:
         found = self._highlighted
         if found is None:
@@ -184,7 +159,7 @@ class SchedulesDialog(DialogScreen[None]):
         self.call(
             lambda cdap: cdap.schedules.list_events(*key, _EVENTS),
             on_result=lambda events: self._show_detail(found, events),
-            on_error=lambda error: self._show_problem(error.full_message),
+            on_error=self.show_error,
             group="detail",
         )
 
@@ -195,14 +170,11 @@ class SchedulesDialog(DialogScreen[None]):
             facts.append(f"next {format_time(summary.next_runtime)}")
         facts += [describe_constraint(each) for each in schedule.constraints]
         facts += [f"{name}={value}" for name, value in sorted(schedule.properties.items())]
-        lines = [Content.styled(_clean("; ".join(facts)), _MUTED)]
+        lines = [Content.styled(sanitize_name("; ".join(facts)), _MUTED)]
         lines += [_format_event(each) for each in events]
         if not events:
             lines.append(Content.styled("Nothing was triggered yet.", _MUTED))
         self.query_one("#schedules-detail", Static).update(Content("\n").join(lines))
-
-    def _show_problem(self, text: str) -> None:
-        self.query_one("#schedules-problem", Static).update(Content(sanitize_for_terminal(text)))
 
     @property
     def _highlighted(self) -> ScheduleSummary | None:
@@ -224,7 +196,7 @@ def _build_entry(summary: ScheduleSummary) -> ListEntry:
     due = f"next {format_time(summary.next_runtime)}" if summary.next_runtime else "enabled"
     return ListEntry(
         schedule.name,
-        _clean(f"{schedule.name}  {describe_trigger(schedule.trigger)}"),
+        sanitize_name(f"{schedule.name}  {describe_trigger(schedule.trigger)}"),
         mark="●" if is_enabled else "○",
         hint=due if is_enabled else "suspended",
         tone="" if is_enabled else _MUTED,
@@ -236,9 +208,5 @@ def _format_event(event: ScheduleEvent) -> Content:
     return Content.assemble(
         (f"{format_time(event.time)} ", _MUTED),
         (event.kind.lower().replace("_", " "), tone),
-        f" {_clean(event.message)}",
+        f" {sanitize_name(event.message)}",
     )
-
-
-def _clean(text: str) -> str:
-    return sanitize_for_terminal(text, single_line=True)

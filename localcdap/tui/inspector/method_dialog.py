@@ -9,9 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.methods import PluginMethod
@@ -51,14 +50,12 @@ class MethodDialog(DialogScreen[str | None]):
         Binding("f5", "take", "take the schema", id="method.take"),
     ]
     DEFAULT_CSS = """
-    MethodDialog { align: center middle; background: $background 60%; }
-    MethodDialog > Vertical {
-        width: 90; max-width: 96%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
-    }
+    MethodDialog > #dialog { width: 90; }
     MethodDialog .description { color: $text-muted; height: auto; margin-bottom: 1; }
     MethodDialog .state { height: auto; margin-top: 1; }
     MethodDialog ValueArea.-answer { max-height: 20; }
     """
+    HAS_FOOTER = True
 
     def __init__(
         self,
@@ -76,19 +73,17 @@ class MethodDialog(DialogScreen[str | None]):
         self._schema: str | None = None
         """The schema that the last answer proposes."""
 
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Static(Content.styled(self._method.name, "bold"))
-            yield Static(Content(self._method.description), classes="description")
-            if self._method.request is not None:
-                yield ValueArea(format_template(self._method.request), "json")
-            yield Static(classes="state")
-            answer = ValueArea("", "json")
-            answer.add_class("-answer")
-            answer.read_only = True
-            answer.display = False
-            yield answer
-        yield Footer(show_command_palette=False)
+    def compose_body(self) -> ComposeResult:
+        yield Static(Content(self._method.name), id="dialog-title")
+        yield Static(Content(self._method.description), classes="description")
+        if self._method.request is not None:
+            yield ValueArea(format_template(self._method.request), "json")
+        yield Static(classes="state")
+        answer = ValueArea("", "json")
+        answer.add_class("-answer")
+        answer.read_only = True
+        answer.display = False
+        yield answer
 
     def on_mount(self) -> None:
         if self._method.request is None:

@@ -1,23 +1,30 @@
-"""The panes of a stage, one of which is looked at."""
+"""The panes of a stage, one of which is looked at, documentation and lineage."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 from textual import work
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import TabbedContent, TabPane, Tabs
+from textual.containers import VerticalScroll
+from textual.widgets import Markdown, TabbedContent, TabPane, Tabs
 
-from localcdap.api.errors import LocalcdapError
+from localcdap.api.config import PluginProperty
+from localcdap.api.lineage import find_dataset_name
+from localcdap.artifacts.model import PluginInfo
+from localcdap.host.cdap import Cdap
 from localcdap.metadata.lineage.impact_service import ImpactRequest
 from localcdap.metadata.lineage.impact_text import describe_stage_field
+from localcdap.pipeline.document.model import StageUse
+from localcdap.pipeline.document.values import as_properties
 from localcdap.pipeline.editing.stage_states import StageState
-from localcdap.pipeline.rules.plugin_types import SINKS, SOURCES
+from localcdap.pipeline.rules.plugin_types import CONTROL, SINKS, SOURCES
 from localcdap.tui.dialogs.lines import LinesDialog
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.inspector.context import FieldContext
-from localcdap.tui.inspector.documentation import DocumentationPane
-from localcdap.tui.inspector.field_lineage import explain_no_dataset, find_dataset, list_fields
+from localcdap.tui.inspector.plugin_details import to_selector
 from localcdap.tui.inspector.preview.debug_pane import DebugPane
 from localcdap.tui.inspector.preview.preview_pane import PreviewPane
 from localcdap.tui.inspector.properties.field import PropertyField
@@ -27,6 +34,85 @@ from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import LineageTarget
 from localcdap.tui.screens.fields import choose_field
 from localcdap.tui.studio import StudioNode, get_studio
+
+
+class DocumentationPane(StudioNode, VerticalScroll):
+    """The plugin's own documentation, and a table of its fields."""
+
+    DEFAULT_CSS = """
+    DocumentationPane { height: 1fr; padding: 0 1; scrollbar-size: 1 1; }
+    DocumentationPane Markdown { padding: 0; background: transparent; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._plugin: PluginInfo | None = None
+        self._shown: PluginInfo | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Markdown("")
+
+    def show_plugin(self, plugin: PluginInfo | None) -> None:
+        """Set the plugin whose documentation the pane shows."""
+        self._plugin = plugin
+
+    def show_documentation(self, namespace: str) -> None:
+        """Show the documentation, when the pane becomes visible."""
+        plugin = self._plugin
+        if plugin is self._shown:
+            return
+        self._shown = plugin
+        if plugin is None:
+            self.query_one(Markdown).update("There is no plugin to read about.")
+            return
+
+        def ask(cdap: Cdap) -> str | None:
+            exact = to_selector(plugin.artifact)
+            return cdap.artifacts.read_documentation(namespace, plugin.type, plugin.name, exact)
+
+        def take(text: str | None) -> None:
+            if self._shown is plugin:
+                self.query_one(Markdown).update(text or format_documentation(plugin))
+                self.scroll_home(animate=False)
+
+        self.call(ask, take, group="documentation")
+
+
+def format_documentation(plugin: PluginInfo) -> str:
+    """Documentation of a plugin that has none of its own: its description, and a table of its fields."""
+    artifact = plugin.artifact
+    capabilities = ", ".join(plugin.capabilities) or "none"
+    place = f"A plugin of type `{plugin.type}` in `{artifact.name}` {artifact.version}."
+    lines = [
+        f"# {plugin.name}",
+        "",
+        plugin.description,
+        "",
+        f"{place} Capabilities: {capabilities}.",
+        "",
+    ]
+    if plugin.properties:
+        lines += ["| property | type | meaning |", "| --- | --- | --- |"]
+        lines += [_row(each) for each in plugin.properties.values()]
+    return "\n".join(lines)
+
+
+def _row(declared: PluginProperty) -> str:
+    type = declared.type + (", required" if declared.required else "")
+    meaning = declared.description
+    if declared.choices:
+        meaning += f" One of {', '.join(declared.choices)}."
+    if declared.default:
+        meaning += f" Default: `{declared.default}`."
+    if declared.macro_supported:
+        meaning += " Macros."
+    if declared.addition:
+        meaning += f" Data Fusion has no such property: {declared.addition}"
+    return f"| `{_cell(declared.name)}` | {type} | {_cell(meaning)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
 
 
 class InspectorTabs(StudioNode, TabbedContent):
@@ -97,13 +183,9 @@ class InspectorTabs(StudioNode, TabbedContent):
     async def _show_design(self, stage: str, field: str) -> None:
         """Show from which datasets a field of a stage comes, and where it goes, in the pipeline as it is."""
         request = ImpactRequest(self._editor.to_text(), self._editor.namespace)
-        try:
-            found = await self.call_and_wait(
-                lambda cdap: cdap.impact.trace_field(request, stage, field)
-            )
-        except LocalcdapError as error:
-            self.studio.show_notice(error.message, error.corrective_action or "", "error")
-            return
+        found = await self.call_and_wait(
+            lambda cdap: cdap.impact.trace_field(request, stage, field)
+        )
         parts = describe_stage_field(found, self._editor.namespace)
         await self.app.push_screen_wait(LinesDialog(f"{field} of {stage}", parts))
 
@@ -157,3 +239,32 @@ class InspectorTabs(StudioNode, TabbedContent):
 
 def _is_wrong(node: object) -> bool:
     return isinstance(node, PropertyField) and bool(node.failures)
+
+
+def find_dataset(properties: Mapping[str, Any]) -> str | None:
+    """Return the dataset that the properties of a source or sink name; None when they name none."""
+    given = as_properties(properties).items()
+    return find_dataset_name({key: text for key, text in given if text is not None})
+
+
+def explain_no_dataset(use: StageUse | None, editor: Editor) -> str | None:
+    """Return why the lineage of the fields of a stage is not known; None when it is."""
+    if use is None:
+        return "no stage is selected"
+    if use.plugin.type in CONTROL:
+        return f"{use.name} handles no records"
+    if use.plugin.type not in SOURCES | SINKS:
+        return None  # within the pipeline as it is designed
+    dataset = find_dataset(editor.get_properties(use.name))
+    if dataset is None:
+        return f"{use.name} has no reference name and no table"
+    return f"the dataset of {use.name} is known in a run only" if "${" in dataset else None
+
+
+def list_fields(state: StageState | None) -> list[str]:
+    """Return the fields of what a stage gives, or of what a sink takes."""
+    if state is None:
+        return []
+    given = [state.output_schema] if state.output_schema is not None else []
+    schemas = given or [each for each in state.input_schemas.values() if each is not None]
+    return list(dict.fromkeys(field.name for schema in schemas for field in schema))

@@ -18,6 +18,7 @@ from textual.widgets.option_list import Option
 
 from localcdap.tui.fuzzy_match import rank_matches
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
+from localcdap.tui.studio import run_explained
 
 _LEAST_HINT: Final = 6
 """The fewest cells in which a hint, or its beginning, is shown."""
@@ -49,8 +50,6 @@ class FilteredListOptions(StudioOptionList):
     """The lines of the list, with the keys of vim too."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "cursor_down", "down", show=False),
-        Binding("k", "cursor_up", "up", show=False),
         Binding("g", "first", "first", show=False),
         Binding("G", "last", "last", show=False),
         Binding("ctrl+d", "page_down", "page down", show=False),
@@ -59,10 +58,12 @@ class FilteredListOptions(StudioOptionList):
 
 
 class FilteredList(Vertical):
-    """A list of entries to choose from.
+    """A list of entries to choose from. The keys of the screen follow what is highlighted.
 
     :param empty: the text of an empty list.
     :param verb: what enter does with an entry.
+    :param action: the action that enter does, of the screen or the panel that the list is in; it is not done
+        while that has a reason. Without it, the list posts :class:`Chosen`.
     :param can_filter: whether the list has a filter field.
     """
 
@@ -113,11 +114,13 @@ class FilteredList(Vertical):
         *,
         empty: str = "The list is empty.",
         verb: str = "",
+        action: str = "",
         can_filter: bool = True,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
         self._verb = verb
+        self._action = action
         self._can_filter = can_filter
         self._empty = empty
         self._entries: Sequence[ListEntry] = ()
@@ -169,11 +172,13 @@ class FilteredList(Vertical):
             self._fill(key)
 
     def move(self, by: int) -> None:
-        """Move the highlight to the next entry, or to the previous one for -1."""
-        if by > 0:
-            self._options.action_cursor_down()
+        """Move the highlight to the next entry, or to the previous one for -1; by a page for more."""
+        options = self._options
+        if abs(by) == 1:
+            move = options.action_cursor_down if by > 0 else options.action_cursor_up
         else:
-            self._options.action_cursor_up()
+            move = options.action_page_down if by > 0 else options.action_page_up
+        move()
 
     def type_filter(self, text: str) -> None:
         """Insert a text into the filter, and move the focus there."""
@@ -238,9 +243,11 @@ class FilteredList(Vertical):
         self._post_highlighted()
 
     @on(OptionList.OptionSelected)
-    def _post_chosen(self, event: OptionList.OptionSelected) -> None:
+    async def _choose(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        if isinstance(event.option, ValueOption):
+        if self._action:
+            await run_explained(self, self._action, self._verb)
+        elif isinstance(event.option, ValueOption):
             self.post_message(self.Chosen(self, event.option.value))
 
     def on_resize(self) -> None:
@@ -253,6 +260,7 @@ class FilteredList(Vertical):
     def _post_highlighted(self) -> None:
         if self.key != self._posted_key:
             self._posted_key = self.key
+            self.screen.refresh_bindings()
             self.post_message(self.Highlighted(self, self.key))
 
     def _apply_filter(self) -> None:
@@ -280,10 +288,13 @@ class FilteredList(Vertical):
             options.clear_options()
             options.add_options(lines)
             options.highlighted = self._find_row(key, before)
+        if self.key == self._wanted_key:
+            self._wanted_key = None
         options.scroll_to(y=offset, animate=False, force=True)
         options.scroll_to_highlight()
         self._show_or_hide_lines()
         self._update_note(query, len(found))
+        self.screen.refresh_bindings()
         self._post_highlighted()
 
     def _show_or_hide_lines(self) -> None:

@@ -23,7 +23,9 @@ class StudioOptionList(SafeOptionList):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "choose", id="list.choose", show=False)
+        Binding("enter", "select", "choose", id="list.choose", show=False),
+        Binding("j", "cursor_down", "down", show=False),
+        Binding("k", "cursor_up", "up", show=False),
     ]
 
     def __init__(

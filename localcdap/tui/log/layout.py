@@ -15,6 +15,7 @@ from textual.strip import Strip
 
 from localcdap.runs.model import StoredLogLine
 from localcdap.text import sanitize_for_terminal
+from localcdap.tui.labels import sanitize_lines, sanitize_name
 
 WORDS: Final = {"WARNING": "WARN", "CRITICAL": "CRIT"}
 _LEVEL_WIDTH: Final = 5
@@ -23,10 +24,6 @@ _WIDE: Final = 100
 """The least width, in cells, at which milliseconds and a column of stages are shown."""
 _NARROW_INDENT: Final = 9
 """The indent of continuation rows on a narrow screen: the width of the time."""
-_TAB: Final = 4
-_JOINERS: Final = {0x200C: None, 0x200D: None}
-"""Zero-width (non-)joiners. Terminals draw joined emoji in different numbers of cells; separate emoji
-have the width that is counted here."""
 PLAIN: Final = Style.null()
 
 
@@ -46,16 +43,6 @@ class LogStyle:
 
     def get_style(self, name: str) -> Style:
         return self.styles.get(name, PLAIN)
-
-
-def sanitize_lines(text: str) -> str:
-    """Return a text of one or more lines that can be painted: sanitized, with tabs as blanks."""
-    return sanitize_for_terminal(text).expandtabs(_TAB).translate(_JOINERS)
-
-
-def sanitize_name(text: str) -> str:
-    """Return a name that can be painted on one line."""
-    return sanitize_for_terminal(text, single_line=True).translate(_JOINERS)
 
 
 def format_clock(milliseconds: int) -> str:

@@ -13,9 +13,11 @@ from textual.reactive import reactive
 from textual.widgets import Input, Static
 
 from localcdap.runs.logs import LEVELS, LogFilter, LogHit, LogSummary
+from localcdap.runs.model import StoredLogLine
 from localcdap.text import plural
-from localcdap.tui.log.layout import format_plain_line, sanitize_name
-from localcdap.tui.log.line_dialog import LineDialog
+from localcdap.tui.dialogs.text_dialog import TextDialog
+from localcdap.tui.labels import sanitize_lines, sanitize_name
+from localcdap.tui.log.layout import format_clock, format_plain_line
 from localcdap.tui.log.rows import save_log
 from localcdap.tui.log.state_line import StateLine, StatusPart
 from localcdap.tui.log.view import LogView
@@ -163,16 +165,16 @@ class RunLog(StudioNode, Vertical):
             )
             for name in LEVELS
         ]
-        start = LEVELS.index(self.level)
-        chosen = await self.studio.choose(choices, title="Lowest level to show", start=start)
-        self.level = chosen or self.level
+        title = "Lowest level to show"
+        self.level = (
+            await self.studio.choose(choices, title=title, current=self.level) or self.level
+        )
 
     @work
     async def action_stage(self) -> None:
         stages: list[str | None] = [None, *self.summary.stages, ""]
         choices = [Choice(_format_stage(stage), (stage,)) for stage in stages]
-        start = stages.index(self.stage) if self.stage in stages else 0
-        chosen = await self.studio.choose(choices, title="Stage to show", start=start)
+        chosen = await self.studio.choose(choices, title="Stage to show", current=(self.stage,))
         if chosen is not None:
             (self.stage,) = chosen
 
@@ -183,9 +185,17 @@ class RunLog(StudioNode, Vertical):
         number = line.number
         self.call(
             lambda cdap: cdap.runs.get_log_line(run, number),
-            on_result=lambda whole: self.app.push_screen(LineDialog(whole)),
+            on_result=self._show_line,
             group="line",
         )
+
+    def _show_line(self, line: StoredLogLine) -> None:
+        stage = f"  {sanitize_name(line.stage)}" if line.stage else ""
+        title = (
+            f"line {line.number:,}  {format_clock(line.time)}  {sanitize_name(line.level)}{stage}"
+        )
+        text = sanitize_lines(line.text)
+        self.app.push_screen(TextDialog(title, text, "text of the line", ".log"))
 
     def action_copy_line(self) -> None:
         line = self.view.line
@@ -217,11 +227,6 @@ class RunLog(StudioNode, Vertical):
             )
 
     # -- messages ------------------------------------------------------------------------------
-
-    @on(StateLine.ActionRequested)
-    async def _run_requested_action(self, event: StateLine.ActionRequested) -> None:
-        event.stop()
-        await self.run_action(event.action)
 
     @on(Input.Changed, "#log-input")
     def _search_typed(self, event: Input.Changed) -> None:

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
+
+from localcdap.tui.studio import run_explained
 
 StatusPart = tuple[str, str, str]
 """Text, style, and the action of a click; style and action may be empty."""
 
 
 class StateLine(Static):
-    """Shows several parts next to each other, and posts :class:`ActionRequested` for a click."""
-
-    class ActionRequested(Message):
-        """A click requests an action of the widget that contains the line."""
-
-        def __init__(self, action: str) -> None:
-            super().__init__()
-            self.action = action
+    """Shows several parts; a click runs the action of a part, which the widget around the line has."""
 
     def show_parts(self, parts: Iterable[StatusPart]) -> None:
         """Show these parts."""
@@ -30,5 +24,5 @@ class StateLine(Static):
             contents.append(part.stylize(f"@click=request('{action}')") if action else part)
         self.update(Content("  ").join(contents))
 
-    def action_request(self, action: str) -> None:
-        self.post_message(self.ActionRequested(action))
+    async def action_request(self, action: str) -> None:
+        await run_explained(self, action)

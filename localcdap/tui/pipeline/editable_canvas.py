@@ -27,6 +27,7 @@ from localcdap.tui.canvas.chart import build_chart
 from localcdap.tui.canvas.stage_card import StageCard, StageMark, build_card
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.local_document import DocumentChange
+from localcdap.tui.pipeline.actions import RecordingActions
 from localcdap.tui.pipeline.connection_rules import (
     ConnectionRules,
     OutputBranch,
@@ -35,7 +36,6 @@ from localcdap.tui.pipeline.connection_rules import (
     format_connection,
 )
 from localcdap.tui.pipeline.plugin_palette import StagePalette
-from localcdap.tui.pipeline.recording_actions import RecordingActions
 from localcdap.tui.pipeline.stage_clipboard import format_stages, parse_stages
 from localcdap.tui.studio import Choice, StudioNode
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import HorizontalScroll, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
 
 from localcdap.api.app.events import ArtifactsChanged
@@ -33,9 +29,10 @@ from localcdap.pipeline.rules.plugin_types import (
     STREAMING,
 )
 from localcdap.tui.canvas.stage_card import format_plugin_type
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.chooser import ListDialog
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.widgets.capability_filter import CapabilityFilter
 
 _ORDER: Final = (
     SOURCE,
@@ -69,51 +66,7 @@ class PaletteData:
     """Plugins, whatever they are capable of."""
 
 
-class CapabilityChip(Static, can_focus=True):
-    """A capability that plugins must have, while it is on."""
-
-    DEFAULT_CSS = """
-    CapabilityChip {
-        width: auto; height: 1; padding: 0 1; margin-right: 1; background: $boost; color: $text-muted;
-    }
-    CapabilityChip:hover { background: $panel-lighten-1; }
-    CapabilityChip:focus { text-style: underline; color: $text; }
-    CapabilityChip.-on { background: $primary 50%; color: $text; text-style: bold; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "turn", "on or off", show=False),
-        Binding("left,h", "screen.focus_previous", "previous", show=False),
-        Binding("right,l", "screen.focus_next", "next", show=False),
-    ]
-
-    class Turned(Message):
-        """The user turned the capability on or off."""
-
-    def __init__(self, count: CapabilityCount, *, is_on: bool) -> None:
-        super().__init__(classes="-on" if is_on else "")
-        self.capability = count.capability
-        self.show(count)
-
-    @property
-    def is_on(self) -> bool:
-        return self.has_class("-on")
-
-    def show(self, count: CapabilityCount) -> None:
-        mark = "● " if self.is_on else ""
-        self.update(Content(f"{mark}{count.capability} {count.plugins}"))
-        self._count = count
-
-    def action_turn(self) -> None:
-        self.toggle_class("-on")
-        self.show(self._count)
-        self.post_message(CapabilityChip.Turned())
-
-    def on_click(self, event: events.Click) -> None:
-        event.stop()
-        self.action_turn()
-
-
-class StagePalette(DialogScreen[PluginSummary]):
+class StagePalette(ListDialog[PluginSummary]):
     """Lets its user choose a plugin; the answer is None when there is none.
 
     :param behind: the type of the plugin of the stage that the new one will stand behind; None when it
@@ -124,29 +77,13 @@ class StagePalette(DialogScreen[PluginSummary]):
 
     DEFAULT_CSS = """
     StagePalette {
-        align-horizontal: center;
-        background: $background 60%;
-        & > #palette {
-            width: 84; max-width: 96%; height: 90%; max-height: 40; margin-top: 1; padding: 1 2 0 2;
-            background: $surface;
-        }
+        align: center top;
+        & > #dialog { width: 84; height: 90%; max-height: 40; margin-top: 1; padding: 1 2 0 2; }
         & #palette-title { color: $text-muted; padding: 0 1; height: 1; }
-        & #palette-chips { height: 1; margin: 0 1 1 1; overflow: auto hidden; }
-        & FilteredList { height: 1fr; }
-        & FilteredList > .filter { margin-bottom: 1; }
-        & FilteredList > FilteredListOptions > .option-list--option-highlighted {
-            background: $primary 40%; color: $text;
-        }
+        & CapabilityFilter { margin: 0 1 1 1; }
         & #palette-about { color: $text-muted; padding: 1 1; height: 4; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,ctrl+n,ctrl+j", "move(1)", "next", show=False, priority=True),
-        Binding("up,ctrl+p,ctrl+k", "move(-1)", "previous", show=False, priority=True),
-        Binding("enter", "take", "add", show=False, priority=True),
-        Binding("escape", "back", "back", show=False, priority=True),
-    ]
-    AUTO_FOCUS = ".filter"
 
     def __init__(
         self,
@@ -168,25 +105,20 @@ class StagePalette(DialogScreen[PluginSummary]):
         self._is_awaited = False
         """Whether enter was pressed before there was anything to take."""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="palette"):
-            yield Static(Content(f"Add a stage{self._where}"), id="palette-title")
-            yield HorizontalScroll(id="palette-chips", can_focus=False)
-            yield FilteredList(empty="No plugin has all of these capabilities.")
-            yield Static(id="palette-about")
+    def compose_body(self) -> ComposeResult:
+        yield Static(Content(f"Add a stage{self._where}"), id="palette-title")
+        yield CapabilityFilter()
+        yield FilteredList(empty="No plugin has all of these capabilities.")
+        yield Static(id="palette-about")
 
     def on_mount(self) -> None:
-        self._listing.query_one(".filter").display = True
+        self.listing.query_one(".filter").display = True
         self.follow(watch_topics(ArtifactsChanged.topic), lambda _: self._load())
 
-    @property
-    def _listing(self) -> FilteredList:
-        return self.query_one(FilteredList)
-
-    @on(CapabilityChip.Turned)
+    @on(CapabilityFilter.Changed)
     def _load(self) -> None:
         """List the plugins that have the chosen capabilities; the highlight stays on its plugin."""
-        wanted = [chip.capability for chip in self.query(CapabilityChip) if chip.is_on]
+        wanted = self.query_one(CapabilityFilter).chosen
         namespace, app = self._namespace, ArtifactSelector(name=self._kind.value)
 
         def load(cdap: Cdap) -> PaletteData:
@@ -205,7 +137,7 @@ class StagePalette(DialogScreen[PluginSummary]):
             self._plugins.items(),
             key=lambda item: (order.index(item[1].type), item[1].name.lower()),
         )
-        self._listing.set_entries(
+        self.listing.set_entries(
             [
                 ListEntry(
                     key,
@@ -217,24 +149,19 @@ class StagePalette(DialogScreen[PluginSummary]):
                 for key, plugin in ordered
             ]
         )
-        self._show_chips(shelf.capabilities, shelf.all)
+        capabilities = self.query_one(CapabilityFilter)
+        capabilities.show(
+            [
+                count
+                for count in sorted(shelf.capabilities, key=lambda count: count.capability)
+                # Without a choice, those of all or of no plugins tell none apart.
+                if 0 < count.plugins < shelf.all or count.capability in capabilities.chosen
+            ]
+        )
         self._is_filled = True
         if self._is_awaited:
             self._is_awaited = False
-            self.action_take()
-
-    def _show_chips(self, counts: Sequence[CapabilityCount], plugins: int) -> None:
-        """Show a chip for each capability; a new one only where it tells plugins apart.
-
-        :param plugins: how many there are.
-        """
-        chips = {chip.capability: chip for chip in self.query(CapabilityChip)}
-        for count in sorted(counts, key=lambda count: count.capability):
-            chip = chips.get(count.capability)
-            if chip is not None:
-                chip.show(count)
-            elif 0 < count.plugins < plugins:
-                self.query_one("#palette-chips").mount(CapabilityChip(count, is_on=False))
+            self.action_accept()
 
     def _is_stage(self, type: str) -> bool:
         stages = STREAMING | BATCH if self._kind is PipelineType.STREAMING else BATCH
@@ -256,36 +183,14 @@ class StagePalette(DialogScreen[PluginSummary]):
         about = plugin.description if plugin is not None else ""
         self.query_one("#palette-about", Static).update(Content(about))
 
-    @on(FilteredList.Chosen)
-    def _handle_choice(self, event: FilteredList.Chosen) -> None:
-        event.stop()
-        self._take(event.key)
-
-    def action_move(self, by: int) -> None:
-        listing = self._listing
-        listing.call_when_filtered(lambda: listing.move(by))
-
-    def on_key(self, event: events.Key) -> None:
-        """Pass keys to the filter field that are typed before it has the focus."""
-        if event.is_printable and event.character and self.focused is None:
-            event.stop()
-            event.prevent_default()
-            self._listing.type_filter(event.character)
-
-    def action_take(self) -> None:
+    def action_accept(self) -> None:
         if self._is_filled:
-            listing = self._listing
-            listing.call_when_filtered(lambda: self._take(listing.key))
+            super().action_accept()
         else:
             self._is_awaited = True
 
-    def action_back(self) -> None:
-        self.dismiss(None)
-
-    def _take(self, key: str | None) -> None:
-        plugin = self._plugins.get(key or "")
-        if plugin is not None:
-            self.dismiss(plugin)
+    def take(self, key: str) -> None:
+        self.dismiss(self._plugins[key])
 
 
 def _get_key(plugin: PluginSummary) -> str:

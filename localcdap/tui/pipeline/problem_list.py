@@ -86,6 +86,7 @@ class ProblemList(ExplainedActions, Vertical):
     def _list(self) -> OptionList:
         return self.query_one(OptionList)
 
+    @on(Input.Changed)
     def _fill(self) -> None:
         """List all problems again; the highlight stays on its problem."""
         query = self.query_one(Input).value
@@ -136,11 +137,6 @@ class ProblemList(ExplainedActions, Vertical):
     def _handle_highlight(self, event: OptionList.OptionHighlighted) -> None:
         event.stop()
         self.refresh_bindings()
-
-    @on(Input.Changed)
-    def _handle_typing(self, event: Input.Changed) -> None:
-        event.stop()
-        self._fill()
 
     @on(Input.Submitted)
     def _handle_submit(self, event: Input.Submitted) -> None:

@@ -211,7 +211,7 @@ class SaveActions:
         return " f5 shows the differences, or reloads the file." if is_file else ""
 
     def _show_error(self, error: LocalcdapError) -> None:
-        self._studio.show_notice(error.message, error.corrective_action or "", "error")
+        self._studio.report_error(error)
 
 
 def _check_not_empty(name: str) -> str | None:

@@ -12,7 +12,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from localcdap.api.errors import LocalcdapError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.host.cdap import Cdap
 from localcdap.tui.area_screen import AreaScreen
@@ -47,6 +46,7 @@ class PipelineScreen(AreaScreen):
     """Shows one pipeline at a time."""
 
     AREA = "studio"
+    HORIZONTAL_BREAKPOINTS = []
     CSS = """
     #nothing { height: 1fr; align: center middle; }
     #nothing > Static { width: auto; }
@@ -186,13 +186,9 @@ class PipelineScreen(AreaScreen):
         :param is_confirmed: whether unsaved changes may be lost.
         """
         namespace = self.studio.namespace
-        try:
-            source, paper = await self.call_and_wait(
-                lambda cdap: load_document(cdap, namespace, target)
-            )
-        except LocalcdapError as error:
-            self.studio.show_notice(error.message, error.corrective_action or "", "error")
-            return
+        source, paper = await self.call_and_wait(
+            lambda cdap: load_document(cdap, namespace, target)
+        )
         if is_confirmed or await self.confirm_leave():
             await self._show(source, paper, namespace)
             self._go_to(stage)
@@ -229,11 +225,7 @@ class PipelineScreen(AreaScreen):
         ]
         title = f"{path.name} was changed by another program"
         while (answer := await self.studio.choose(choices, title=title)) == "compare":
-            try:
-                other = await self.call_and_wait(lambda _: read_pipeline_file(path))
-            except LocalcdapError as error:
-                self.studio.show_notice(error.message, error.corrective_action or "", "error")
-                return
+            other = await self.call_and_wait(lambda _: read_pipeline_file(path))
             sides = (
                 ComparisonSide("open here", editor.to_text()),
                 ComparisonSide(str(path), other),

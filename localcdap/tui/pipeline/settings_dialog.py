@@ -9,15 +9,15 @@ from typing import Any, ClassVar, Final
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.widgets import Button, Input, Select, Static, Switch, TextArea
+from textual.widgets import Input, Select, Static, Switch, TextArea
 
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.values import as_text
 from localcdap.pipeline.editing.edits import CompoundEdit, Edit, SetSetting
 from localcdap.text import sanitize_for_terminal
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_row
 from localcdap.tui.dialogs.property_lines import format_properties, parse_properties
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.pipeline.environment import PipelineEnvironment
@@ -82,33 +82,21 @@ class PipelineSettingsDialog(DialogScreen[ChangedSettings]):
 
     DEFAULT_CSS = """
     PipelineSettingsDialog {
-        align-horizontal: center;
-        background: $background 60%;
-        & > #settings {
-            width: 84; max-width: 96%; height: 92%; max-height: 34; margin-top: 1; padding: 1 2 0 2;
-            background: $surface;
-        }
-        & #settings-title { height: 1; text-style: bold; margin-bottom: 1; }
+        align: center top;
+        & > #dialog { width: 84; height: 92%; max-height: 34; margin-top: 1; }
         & #settings-fields { height: 1fr; scrollbar-size: 1 1; }
-        & .row { height: auto; }
-        & .row.-tall { margin-bottom: 1; }
-        & .row > .label { width: 20; color: $text-muted; }
         & .row > .unit { width: auto; color: $text-muted; padding-left: 1; }
-        & .row > Input { width: 1fr; border: none; height: 1; padding: 0 1; background: $panel; }
         & .row > Input.number { width: 14; }
         & .row > Input.-invalid { background: $error 25%; }
         & .row > Switch { border: none; height: 1; padding: 0; }
-        & .row > TextArea { width: 1fr; height: 4; border: none; padding: 0 1; background: $panel; }
+        & .row > TextArea { height: 4; margin-bottom: 1; }
         & .row > Select { width: 34; }
         & .part { height: 1; margin-top: 1; text-style: bold; }
         & .note { height: auto; color: $text-muted; }
-        & #settings-problem { height: auto; color: $text-error; }
-        & #settings-buttons { height: 1; margin: 1 0; align-horizontal: right; }
-        & Button { margin-left: 2; min-width: 12; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "take", "apply", priority=True),
+        Binding("ctrl+s", "accept", "apply", priority=True),
     ]
 
     def __init__(self, editor: Editor, environment: PipelineEnvironment) -> None:
@@ -117,23 +105,19 @@ class PipelineSettingsDialog(DialogScreen[ChangedSettings]):
         self._config: Mapping[str, Any] = editor.config
         self._environment = environment
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         document = self._document
-        with Vertical(id="settings"):
-            yield Static("Settings of the pipeline", id="settings-title")
-            with VerticalScroll(id="settings-fields", can_focus=False):
-                yield from _compose_row("name", Input(document.name or "", id="name", compact=True))
-                yield from _compose_row(
-                    "description", _create_area(document.description or "", "description")
-                )
-                yield from self._compose_runs()
-                yield from self._compose_connections()
-                yield from self._compose_schedule()
-                yield from self._compose_rest()
-            yield Static(id="settings-problem")
-            with Horizontal(id="settings-buttons"):
-                yield Button("Cancel", id="cancel", compact=True)
-                yield Button("Apply", id="take", variant="primary", compact=True)
+        yield Static("Settings of the pipeline", id="dialog-title")
+        with VerticalScroll(id="settings-fields", can_focus=False):
+            yield create_row("name", Input(document.name or "", id="name", compact=True))
+            area = _create_area(document.description or "", "description")
+            yield create_row("description", area)
+            yield from self._compose_runs()
+            yield from self._compose_connections()
+            yield from self._compose_schedule()
+            yield from self._compose_rest()
+        yield Static(id="dialog-problem")
+        yield from self.compose_buttons("Apply")
 
     def _compose_runs(self) -> ComposeResult:
         yield Static("Runs", classes="part")
@@ -145,11 +129,11 @@ class PipelineSettingsDialog(DialogScreen[ChangedSettings]):
         profile = Select(
             choices, value=found.profile, allow_blank=False, id="profile", compact=True
         )
-        yield from _compose_row("profile", profile)
+        yield create_row("profile", profile)
         yield _create_note(_PROFILE_NOTE)
-        yield from self._compose_number(_PREVIEW)
+        yield self._create_number(_PREVIEW)
         area = _create_area(format_properties(self._document.properties), "properties")
-        yield from _compose_row("properties", area, "name=value")
+        yield create_row("properties", area, _create_unit("name=value"))
         yield _create_note(_PROPERTIES_NOTE)
 
     def _compose_connections(self) -> ComposeResult:
@@ -166,8 +150,8 @@ class PipelineSettingsDialog(DialogScreen[ChangedSettings]):
     def _compose_schedule(self) -> ComposeResult:
         yield Static("Schedule", classes="part")
         schedule = self._document.schedule or ""
-        yield from _compose_row("schedule", Input(schedule, id="schedule", compact=True))
-        yield from self._compose_number(_CONCURRENT)
+        yield create_row("schedule", Input(schedule, id="schedule", compact=True))
+        yield self._create_number(_CONCURRENT)
         yield Static(_SCHEDULE_NOTE, classes="note", id="schedule-times")
 
     @on(Input.Changed, "#schedule")
@@ -195,24 +179,19 @@ class PipelineSettingsDialog(DialogScreen[ChangedSettings]):
         engine = Select(
             engines, value=self._document.engine, allow_blank=False, id="engine", compact=True
         )
-        yield from _compose_row("engine", engine)
+        yield create_row("engine", engine)
         for number in _IN_CDAP:
-            yield from self._compose_number(number)
+            yield self._create_number(number)
         for label, key in _SWITCHES:
-            yield from _compose_row(label, Switch(self._switch(key), id=key))
+            yield create_row(label, Switch(self._switch(key), id=key))
 
-    def _compose_number(self, number: NumberSetting) -> ComposeResult:
+    def _create_number(self, number: NumberSetting) -> Horizontal:
         field = Input(
             self._format_number(number), id=_get_field_id(number), classes="number", compact=True
         )
-        yield from _compose_row(number.label, field, number.unit)
+        return create_row(number.label, field, _create_unit(number.unit))
 
-    @on(Button.Pressed, "#cancel")
-    def _cancel(self) -> None:
-        self.dismiss(None)
-
-    @on(Button.Pressed, "#take")
-    def action_take(self) -> None:
+    def action_accept(self) -> None:
         """Answer with what is different, or say what is wrong."""
         problems: list[str] = []
         edits = [
@@ -221,7 +200,7 @@ class PipelineSettingsDialog(DialogScreen[ChangedSettings]):
             *self._switch_edits(),
         ]
         if problems:
-            self.query_one("#settings-problem", Static).update(Content(" ".join(problems)))
+            self.show_problem(" ".join(problems))
             return
         profile = str(self.query_one("#profile", Select).value)
         is_same = profile == self._environment.profile
@@ -284,12 +263,8 @@ class PipelineSettingsDialog(DialogScreen[ChangedSettings]):
         return self._document.process_timing_enabled
 
 
-def _compose_row(label: str, field: Any, unit: str = "") -> ComposeResult:
-    with Horizontal(classes="row -tall" if isinstance(field, TextArea) else "row"):
-        yield Static(label, classes="label")
-        yield field
-        if unit:
-            yield Static(unit, classes="unit")
+def _create_unit(text: str) -> Static:
+    return Static(text, classes="unit")
 
 
 def _create_area(text: str, id: str) -> TextArea:

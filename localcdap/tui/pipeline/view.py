@@ -25,12 +25,11 @@ from localcdap.tui.inspector.schema_actions import explain_no_schema
 from localcdap.tui.keys.commands import Command
 from localcdap.tui.labels import format_status
 from localcdap.tui.log.run_log import RunLog
+from localcdap.tui.pipeline.actions import RunActions, SettingsActions, needs_dataset_updates
 from localcdap.tui.pipeline.activity import ActivityRunner, build_stage_counts, build_stage_marks
 from localcdap.tui.pipeline.editable_canvas import EditableCanvas
 from localcdap.tui.pipeline.problem_list import ProblemList, find_all_fixes
-from localcdap.tui.pipeline.run_actions import RunActions, needs_dataset_updates
 from localcdap.tui.pipeline.save_actions import SaveActions
-from localcdap.tui.pipeline.settings_actions import SettingsActions
 from localcdap.tui.pipeline.title_bar import TitleBar
 from localcdap.tui.routes import PipelineFileTarget
 from localcdap.tui.screens.settings.locations import choose_location
@@ -438,7 +437,7 @@ class PipelineView(StudioNode, Vertical):
         if isinstance(event.request, RunRequest) and needs_dataset_updates(error):
             self._ask_dataset_updates(event.request, error)
             return
-        self.studio.show_notice(error.message, error.corrective_action or "", "error")
+        self.studio.report_error(error)
         if isinstance(error, InvalidPipelineError):
             self.editor.detect()  # so that the list has what the service found
             self._open_drawer("problems")

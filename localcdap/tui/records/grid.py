@@ -1,4 +1,4 @@
-"""The grid of a record table: cells, and a cursor that moves by vim keys too."""
+"""The grid of a record table: cells, row numbers, and a cursor that moves by vim keys too."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 from rich.align import Align
+from rich.segment import Segment
 from rich.text import Text
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
 from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
 from textual_fastdatatable.backend import ArrowBackend
 
 from localcdap.java.numbers import is_number
@@ -140,3 +143,44 @@ def _build_label(name: str, type: pa.DataType) -> Text:
     return Text.assemble(
         (format_cell(name), "bold"), " ", (format_arrow_type(type), "dim not bold")
     )
+
+
+_PADDING: Final = 2
+
+
+class RowNumbers(Widget):
+    """Follows the scrolling of a grid; the number of the record under the cursor is marked."""
+
+    DEFAULT_CSS = """
+    RowNumbers { width: auto; height: 1fr; color: $text-muted; background: $background; }
+    """
+    ALLOW_SELECT = False
+
+    def __init__(self, grid: RecordGrid) -> None:
+        super().__init__()
+        self._grid = grid
+        self.can_focus = False
+
+    def on_mount(self) -> None:
+        self.watch(self._grid, "numbers", self._resize)
+        for name in ("scroll_y", "cursor_coordinate"):
+            self.watch(self._grid, name, self._redraw, init=False)
+
+    def _resize(self, numbers: Sequence[int]) -> None:
+        width = len(str(max(numbers, default=0))) + _PADDING
+        self.styles.width = width
+        self.display = bool(numbers)
+        self.refresh()
+
+    def _redraw(self) -> None:
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        grid, style = self._grid, self.rich_style
+        width, at = self.size.width, y - grid.header_height + round(grid.scroll_y)
+        is_row = y >= grid.header_height and at < len(grid.numbers)
+        if not is_row or y >= grid.scrollable_content_region.height:
+            return Strip([Segment(" " * width, style)], width)
+        is_current = at == grid.cursor_coordinate.row
+        text = f"{'›' if is_current else ' '}{grid.numbers[at]:>{width - _PADDING}} "
+        return Strip([Segment(text, style)], width)

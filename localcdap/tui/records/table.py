@@ -18,6 +18,7 @@ from textual.worker import get_current_worker
 from localcdap.api.schema import Schema
 from localcdap.files.result_files import format_plain, to_csv, to_json
 from localcdap.text import plural
+from localcdap.tui.dialogs.text_dialog import TextDialog
 from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.records.arrangement import (
     RecordArrangement,
@@ -29,11 +30,15 @@ from localcdap.tui.records.arrangement import (
     take,
 )
 from localcdap.tui.records.frequency import Frequency, ValueCounts, build_frequency_dialog
-from localcdap.tui.records.grid import RecordGrid
+from localcdap.tui.records.grid import RecordGrid, RowNumbers
 from localcdap.tui.records.profile import ColumnProfile, ColumnProfileView, profile_column
-from localcdap.tui.records.row_numbers import RowNumbers
-from localcdap.tui.records.value_dialog import ValueDialog
-from localcdap.tui.records.values import build_table, format_arrow_type, format_cell
+from localcdap.tui.records.values import (
+    build_table,
+    escape_unprintable,
+    format_arrow_type,
+    format_cell,
+    format_full,
+)
 from localcdap.tui.service_calls import deliver
 
 if TYPE_CHECKING:
@@ -332,7 +337,9 @@ class RecordTable(ExplainedActions, Vertical):
             assert self.table is not None
             type = format_arrow_type(self.table.schema.field(at.column).type)
             position = f"row {self.grid.numbers[at.row]}, {self._get_column_name(at.column)}"
-            self.app.push_screen(ValueDialog(position, type, self.grid.get_value(*at)))
+            value = self.grid.get_value(*at)
+            text = "null" if value is None else escape_unprintable(format_full(value))
+            self.app.push_screen(TextDialog(f"{position} · {type}", text, "value"))
 
     @on(RecordGrid.CellSelected)
     def _on_cell_selected(self, event: RecordGrid.CellSelected) -> None:

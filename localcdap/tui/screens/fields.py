@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localcdap.text import sanitize_for_terminal
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.studio import Choice, Studio
 
 
@@ -14,6 +14,6 @@ async def choose_field(studio: Studio, names: Sequence[str], *, whole: bool = Tr
     :param whole: whether the dataset itself can be chosen too.
     :returns: an empty text for the dataset itself; None when the user cancels.
     """
-    fields = [Choice(sanitize_for_terminal(name, single_line=True), name) for name in names]
+    fields = [Choice(sanitize_name(name), name) for name in names]
     choices = [Choice("the whole dataset", ""), *fields] if whole else fields
     return await studio.choose(choices, title="Lineage of the field")

@@ -18,6 +18,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.worker import WorkerFailed
 
+from localcdap.api.errors import LocalcdapError
 from localcdap.tui.textual_internals.control_filter import ControlFilter
 from localcdap.tui.textual_internals.strip import install_lazy_caches
 from localcdap.tui.textual_internals.stylesheet import CachedStylesheet
@@ -96,13 +97,20 @@ class InternalsApp(App[None]):
     def _handle_exception(self, error: Exception) -> None:
         """End the app in order on any error of a widget; the command reports it.
 
+        An error of localcdap, such as that of a service that a worker of a widget called, is only reported.
         A widget that does not find another one while the whole screen is removed is not an error.
         """
         cause = error.error if isinstance(error, WorkerFailed) else error
         if isinstance(cause, NoMatches) and not self.is_running:
             return
+        if isinstance(error, WorkerFailed) and isinstance(cause, LocalcdapError):
+            self.report_error(cause)
+            return
         self.fault = self.fault or error
         super()._handle_exception(error)
+
+    def report_error(self, error: Exception) -> None:
+        """Called with an error that no caller handled; the app goes on."""
 
     def _fatal_error(self) -> None:
         """Close without Textual's traceback: the command prints the error."""

@@ -8,7 +8,7 @@ from typing import Literal
 from textual.strip import Strip
 from textual.widgets import OptionList
 
-from localcdap.tui.textual_internals.line_marks import mark_line
+from localcdap.tui.textual_internals.strip import mark_line
 
 
 class SafeOptionList(OptionList):

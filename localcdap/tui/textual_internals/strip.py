@@ -1,4 +1,4 @@
-"""Lines of the screen whose caches are made when they are first used."""
+"""Strips of Textual: lazy caches, and marks of whole lines."""
 
 from __future__ import annotations
 
@@ -48,3 +48,14 @@ def _create_cache(strip: Strip, name: str) -> FIFOCache[Any, Any]:
     cache: FIFOCache[Any, Any] = FIFOCache(_CACHE_SIZES[name])
     setattr(strip, name, cache)
     return cache
+
+
+MARK: Final = "›"
+
+
+def mark_line(line: Strip) -> Strip:
+    """Return a line with the mark in its first cell, if that is blank."""
+    first = next((segment for segment in line if segment.text), None)
+    if first is None or not first.text.startswith(" "):
+        return line
+    return Strip.join([Strip([Segment(MARK, first.style)], 1), line.crop(1)])

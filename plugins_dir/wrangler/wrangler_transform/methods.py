@@ -25,25 +25,20 @@ from localcdap.plugin_lib.wrangler.files.jobs import (
     end_job,
     start_job,
 )
-from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, load_recipe
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo, load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.samples import RecipeSampleResult, run_sample
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
 from localcdap.plugin_lib.wrangler.scripts.export import Language, write_program
-from localcdap.plugin_lib.wrangler.workspaces.examples import CandidateList, Example
+from localcdap.plugin_lib.wrangler.workspaces.examples import Example
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows, execute
-from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList
 from localcdap.plugin_lib.wrangler.workspaces.table_rows import (
     FailingLookup,
     SampleTables,
     list_tables,
 )
-from localcdap.plugin_lib.wrangler.workspaces.views import ViewRequest, WorkspaceView
 from localcdap.plugin_lib.wrangler.workspaces.workspace import (
-    ClusterView,
-    SampleRecords,
     SampleSource,
     cluster_values,
     export_records,
@@ -51,6 +46,15 @@ from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     match_columns,
     open_workspace,
     view_workspace,
+)
+from localcdap.workspace_views import (
+    CandidateList,
+    ClusterView,
+    MatchList,
+    RecipeProblem,
+    SampleRecords,
+    ViewRequest,
+    WorkspaceView,
 )
 
 from .config import FAIL, SEND, WranglerConfig

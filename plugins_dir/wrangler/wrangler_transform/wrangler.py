@@ -19,11 +19,14 @@ from localcdap.api.methods import MethodContext
 from localcdap.api.sample_contexts import SampleContext
 from localcdap.plugin_lib.wrangler.files.jobs import FileProgress
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo
-from localcdap.plugin_lib.wrangler.workspaces.examples import CandidateList
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows
-from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList
-from localcdap.plugin_lib.wrangler.workspaces.views import WorkspaceView
-from localcdap.plugin_lib.wrangler.workspaces.workspace import ClusterView, SampleRecords
+from localcdap.workspace_views import (
+    CandidateList,
+    ClusterView,
+    MatchList,
+    SampleRecords,
+    WorkspaceView,
+)
 
 from .config import WranglerConfig
 from .configuration import ConfigurationCheck

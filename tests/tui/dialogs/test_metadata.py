@@ -88,7 +88,7 @@ async def test_it_closes_after_its_last_change_unless_that_fails(
             assert driver.app.screen.query_one("#results", FilteredList).keys != []
             cdap.metadata.remove(SHELF, [], ["late"])
             return
-        shown = str(driver.app.screen.query_one("#metadata-problem", Static).content)
+        shown = str(driver.app.screen.query_one("#dialog-problem", Static).content)
         assert "The disk is full." in shown
         await driver.press("escape")
         assert not isinstance(driver.app.screen, MetadataDialog)
@@ -131,7 +131,7 @@ async def test_an_entity_that_does_not_exist_says_so(open_studio):
     async with open_studio() as driver:
         driver.app.show_metadata(MetadataEntity.of_application("nothing", "default"))
         await driver.settled()
-        shown = str(driver.app.screen.query_one("#metadata-problem", Static).content)
+        shown = str(driver.app.screen.query_one("#dialog-problem", Static).content)
         assert "nothing" in shown
 
 

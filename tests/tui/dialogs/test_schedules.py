@@ -104,7 +104,7 @@ async def test_all_that_is_wrong_is_said_at_once_and_nothing_is_lost(open_studio
         await show(driver)
         await driver.press("a")
         await driver.press("ctrl+s")
-        assert text_of(driver, "#form-problem").splitlines() == [
+        assert text_of(driver, "#dialog-problem").splitlines() == [
             "Enter a name.",
             "No trigger was specified for the schedule. Enter times, a pipeline or a dataset.",
         ]
@@ -112,7 +112,7 @@ async def test_all_that_is_wrong_is_said_at_once_and_nothing_is_lost(open_studio
         await fill(driver, arguments="x", between="22-6", delay="10", most="some", timeout="long")
         await fill(driver, map="day", **{"map-property": "input=path"})
         await driver.press("ctrl+s")
-        said = text_of(driver, "#form-problem")
+        said = text_of(driver, "#dialog-problem")
         for problem in (
             "Invalid cron expression '0 99 * * *'",
             "'d=many' names no number of partitions.",

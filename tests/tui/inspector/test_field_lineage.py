@@ -7,7 +7,7 @@ import json
 import pytest
 
 from localcdap.tui.dialogs.lines import LinesDialog
-from localcdap.tui.inspector.field_lineage import find_dataset
+from localcdap.tui.inspector.tabs import find_dataset
 from localcdap.tui.routes import DocumentTarget
 from tests.metadata.lineage.shop import write_shop
 from tests.tui.inspector.bench import pipeline

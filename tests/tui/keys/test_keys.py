@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textual.widgets import OptionList
+from textual.widgets import Input, OptionList
 
 from localcdap.tui.dialogs.chooser import Chooser
 from localcdap.tui.keys.commands import explain_unavailable, list_actions
@@ -24,7 +24,7 @@ async def test_the_list_is_searched_by_key_too(open_studio):
         await driver.press("question_mark")
         await driver.type("f10")
 
-        listed = driver.app.screen.query_one("#chooser-list", OptionList)
+        listed = driver.app.screen.query_one("#chooser-list OptionList", OptionList)
         assert "full screen" in str(listed.get_option_at_index(0).prompt)
 
 
@@ -106,7 +106,7 @@ async def test_keys_of_vim_move_in_lists_and_are_letters_in_text(open_studio):
         assert begin.highlighted == 3
 
         await driver.press("colon", "j", "k")
-        assert driver.app.screen.query_one("#chooser-input").value == "jk"
+        assert driver.app.screen.query_one(".filter", Input).value == "jk"
 
         opening = TablesScreen()  # it has no list of tables yet
         assert explain_unavailable(opening, opening, "screen.change")

@@ -7,13 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.runs.model import StoredLogLine
-from localcdap.tui.log.layout import (
-    LogStyle,
-    format_plain_line,
-    lay_out_line,
-    sanitize_lines,
-    sanitize_name,
-)
+from localcdap.tui.labels import sanitize_lines, sanitize_name
+from localcdap.tui.log.layout import LogStyle, format_plain_line, lay_out_line
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import LogFilter
 from localcdap.runs.model import StoredLogLine
 from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.dialogs.text_dialog import TextDialog
 from localcdap.tui.log.rows import save_log
 from localcdap.tui.log.run_log import RunLog
 from tests.runs.stored_runs import change, write_log, write_long_log, write_run
@@ -171,7 +172,7 @@ async def test_control_characters_are_escaped_on_the_screen_and_in_copies(
             await driver.press("right")
             assert log.view.scroll_offset.x == 8
             await driver.press("enter")
-            assert driver.app.screen.query("#line")
+            assert isinstance(driver.app.screen, TextDialog)
             await driver.press("escape")
 
 

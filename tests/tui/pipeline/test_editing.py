@@ -8,8 +8,9 @@ import pytest
 
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.settings import load_settings
-from localcdap.tui.pipeline.plugin_palette import CapabilityChip, StagePalette
+from localcdap.tui.pipeline.plugin_palette import StagePalette
 from localcdap.tui.routes import DocumentTarget, NewPipelineTarget
+from localcdap.tui.widgets.capability_filter import CapabilityToggle
 from tests.tui.pipeline.documents import orders, pipeline, stage
 from tests.tui.studio_driver import SMALL
 
@@ -262,8 +263,8 @@ async def test_new_plugins_appear_in_the_palette_under_the_highlight(open_studio
         assert driver.app.focused is focused
         assert len(listing.keys) == len(keys) + 1
 
-        chip = next(c for c in palette.query(CapabilityChip) if c.capability == "pii")
-        chip.action_turn()
+        chip = next(c for c in palette.query(CapabilityToggle) if c.capability == "pii")
+        chip.action_require()
         await driver.until(lambda: listing.keys == ["batchsource/AAA"])
         await driver.press("enter")
         await driver.until(lambda: driver.app.screen is not palette)
@@ -313,7 +314,7 @@ async def test_settings_are_one_edit(open_studio, cdap):
         screen.query_one("#description").text = "All orders."
         screen.query_one("#numOfRecordsPreview").value = "x"
         await driver.press("ctrl+s")
-        assert "whole number" in str(screen.query_one("#settings-problem").render())
+        assert "whole number" in str(screen.query_one("#dialog-problem").render())
         screen.query_one("#numOfRecordsPreview").value = "7"
         screen.query_one("#resources-memoryMB").value = "512"
         screen.query_one("#properties").text = "system.spark.spark.sql.shuffle.partitions=2"

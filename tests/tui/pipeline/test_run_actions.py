@@ -71,7 +71,7 @@ async def test_what_a_run_found_is_listed_as_other_failures_are(open_studio, joi
     async with open_studio(target=DocumentTarget("joined", json.dumps(joined))) as driver:
         editor = await driver.editor()
         await driver.press("ctrl+r")
-        await driver.until(lambda: driver.app.screen.query("#go"))
+        await driver.until(lambda: driver.app.screen.query("#accept"))
         await driver.press("ctrl+r")
         await driver.until(lambda: any("price" in each.message for each in editor.failures))
         assert driver.app.screen.query_one("#drawer").display

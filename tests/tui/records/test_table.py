@@ -12,9 +12,9 @@ import pytest
 from textual.app import App
 
 from localcdap.api.schema import Schema
+from localcdap.tui.dialogs.text_dialog import TextDialog
 from localcdap.tui.records.profile import ColumnProfileView
 from localcdap.tui.records.table import MOST_ROWS, RecordTable
-from localcdap.tui.records.value_dialog import ValueDialog
 
 SCHEMA = Schema.record(
     "r",
@@ -103,7 +103,7 @@ async def test_search_and_the_whole_value():
         await pilot.press("N")
         assert table.grid.cursor_coordinate == first
         await pilot.press("g", "enter")
-        assert isinstance(app.screen, ValueDialog)
+        assert isinstance(app.screen, TextDialog)
         await pilot.press("escape")
         assert table.grid.has_focus
 

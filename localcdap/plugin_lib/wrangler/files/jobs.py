@@ -36,7 +36,7 @@ from localcdap.plugin_lib.wrangler.files.spark_rows import (
     SparkWork,
     plan_work,
 )
-from localcdap.plugin_lib.wrangler.files.totals import ColumnTotals, TotalsCounter
+from localcdap.plugin_lib.wrangler.files.totals import TotalsCounter
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
@@ -49,6 +49,7 @@ from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directive
 from localcdap.plugin_lib.wrangler.recipe.samples import SchemaInference
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
 from localcdap.plugin_lib.wrangler.workspaces.table_rows import SampleTables
+from localcdap.workspace_views import ColumnTotals
 
 _CHUNK: Final = 2000
 """Rows between two looks at the clock."""

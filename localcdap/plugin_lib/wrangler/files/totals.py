@@ -8,31 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from localcdap.api import Schema
 from localcdap.java.strings import to_java_string
+from localcdap.workspace_views import ColumnTotals
 
 _MOST_DISTINCT: Final = 100_000
 """Different values that are counted; a column with more has at least so many."""
 _LONGEST: Final = 200
-
-
-class ColumnTotals(msgspec.Struct):
-    """What the values of a column are like."""
-
-    name: str
-    type: str
-    rows: int = 0
-    nulls: int = 0
-    empty: int = 0
-    """Texts without a character other than blanks."""
-    distinct: int = 0
-    """Different values, null not counted."""
-    has_more: bool = False
-    """Whether there are more different values than are counted."""
-    lowest: str | None = None
-    highest: str | None = None
 
 
 class TotalsCounter:

@@ -1,5 +1,5 @@
 """The language of recipes: a :class:`Recipe` is what a text says, as :class:`DirectiveCall` and
-:class:`RecipeProblem` objects.
+:class:`~localcdap.workspace_views.RecipeProblem` objects.
 
 >>> from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
 >>> declared = load_shipped_directives().arguments
@@ -12,7 +12,6 @@ from localcdap.plugin_lib.wrangler.language.model import (
     ExpressionSource,
     LoadPragma,
     Recipe,
-    RecipeProblem,
 )
 from localcdap.plugin_lib.wrangler.language.parser import (
     NO_RULES,
@@ -29,7 +28,6 @@ __all__ = [
     "ExpressionSource",
     "LoadPragma",
     "Recipe",
-    "RecipeProblem",
     "format_call",
     "format_recipe",
     "list_loaded_directives",

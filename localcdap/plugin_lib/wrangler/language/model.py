@@ -6,33 +6,7 @@ from typing import Any
 
 import msgspec
 
-
-class RecipeProblem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A problem in a recipe, with its position. Lines and columns count from 1, in the text as given."""
-
-    message: str
-    line: int
-    column: int
-    usage: str | None = None
-    """The usage of the directive at that position."""
-    nearest: str | None = None
-    """A known name that is similar to an unknown one."""
-    is_warning: bool = False
-    """Whether the recipe can run in spite of it."""
-    corrective_action: str | None = None
-    """The corrective action, if it is neither a usage nor a similar name."""
-
-    @property
-    def text(self) -> str:
-        """The whole problem as one line for a human reader."""
-        parts = [f"line {self.line}, column {self.column}: {self.message}"]
-        if self.usage:
-            parts.append(f"Usage: {self.usage}.")
-        if self.nearest:
-            parts.append(f"Did you mean '{self.nearest}'?")
-        if self.corrective_action:
-            parts.append(self.corrective_action)
-        return " ".join(parts)
+from localcdap.workspace_views import RecipeProblem
 
 
 class ExpressionSource(msgspec.Struct, frozen=True):

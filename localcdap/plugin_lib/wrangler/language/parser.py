@@ -32,7 +32,6 @@ from localcdap.plugin_lib.wrangler.language.model import (
     ExpressionSource,
     LoadPragma,
     Recipe,
-    RecipeProblem,
 )
 from localcdap.plugin_lib.wrangler.language.splitter import (
     RecipeLine,
@@ -42,6 +41,7 @@ from localcdap.plugin_lib.wrangler.language.splitter import (
     split_lines,
 )
 from localcdap.text import nearest_name
+from localcdap.workspace_views import RecipeProblem
 
 DeclaredArguments = Mapping[str, Sequence[Argument]]
 """The arguments of every directive by its name."""

@@ -21,7 +21,6 @@ from localcdap.plugin_lib.wrangler.language import (
     ExpressionSource,
     LoadPragma,
     Recipe,
-    RecipeProblem,
     list_loaded_directives,
     parse_recipe,
 )
@@ -30,6 +29,7 @@ from localcdap.plugin_lib.wrangler.recipe.registry import (
     DirectiveRegistry,
     load_shipped_directives,
 )
+from localcdap.workspace_views import RecipeProblem
 
 if TYPE_CHECKING:
     from localcdap.plugin_lib.jexl import Problem

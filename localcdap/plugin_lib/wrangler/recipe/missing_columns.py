@@ -9,9 +9,10 @@ from localcdap.api.directive import Directive
 from localcdap.api.directive.argument import ArgumentKind
 from localcdap.api.directive.rows import Columns
 from localcdap.plugin_lib.suggestions import suggest_name
-from localcdap.plugin_lib.wrangler.language import ExpressionSource, RecipeProblem
+from localcdap.plugin_lib.wrangler.language import ExpressionSource
 from localcdap.plugin_lib.wrangler.recipe.builder import RecipeStep, locate_problem
 from localcdap.plugin_lib.wrangler.recipe.precondition import Precondition
+from localcdap.workspace_views import RecipeProblem
 
 if TYPE_CHECKING:
     from localcdap.plugin_lib.jexl import JexlExpression

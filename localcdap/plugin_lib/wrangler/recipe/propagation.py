@@ -14,10 +14,10 @@ from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable
 from localcdap.plugin_lib.wrangler.directives.conditions import SendToErrorAndContinue
 from localcdap.plugin_lib.wrangler.directives.expressions import IncrementVariable, SetVariable
-from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import RecipeStep
 from localcdap.plugin_lib.wrangler.recipe.missing_columns import find_missing_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
+from localcdap.workspace_views import RecipeProblem
 
 
 class PropagatedColumns(msgspec.Struct):

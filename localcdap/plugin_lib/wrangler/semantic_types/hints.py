@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
 from localcdap.plugin_lib.wrangler.semantic_types.detection import detect_semantic_type
+from localcdap.workspace_views import ColumnMeaning, PrivacyHint
 
 PII: Final = "pii"
 """The tag of every field with data about persons."""
@@ -20,25 +19,6 @@ _MASKED: Final = ("card", "iban", "phone", "national-id")
 _SHOWN: Final = 4
 _MOST_OTHER: Final = 0.1
 """The share of values of another form, which a mask would cut."""
-
-
-class PrivacyHint(msgspec.Struct, frozen=True):
-    """A directive that protects the values of a column."""
-
-    label: str
-    directive: str
-
-
-class ColumnMeaning(msgspec.Struct):
-    """The semantic type of a column, with what protects it."""
-
-    type: str
-    label: str
-    share: float
-    """See :class:`.detection.SemanticMatch`."""
-    hints: list[PrivacyHint]
-    """The directives have ``{c}`` in the place of the column's name."""
-    tags: list[str]
 
 
 def find_meaning(name: str, values: Sequence[str]) -> ColumnMeaning | None:

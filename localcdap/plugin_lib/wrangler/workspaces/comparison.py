@@ -7,11 +7,8 @@ from itertools import zip_longest
 
 from localcdap.plugin_lib.wrangler.workspaces.profiles import format_shown_value
 from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable
-from localcdap.plugin_lib.wrangler.workspaces.views import (
-    RowChange,
-    ViewRequest,
-    choose_columns,
-)
+from localcdap.plugin_lib.wrangler.workspaces.views import choose_columns
+from localcdap.workspace_views import RowChange, ViewRequest
 
 
 def compare_rows(

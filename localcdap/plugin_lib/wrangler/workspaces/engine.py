@@ -29,21 +29,10 @@ from localcdap.plugin_lib.wrangler.workspaces.steps import (
 from localcdap.plugin_lib.wrangler.workspaces.table_rows import Lookups, SampleTables
 from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable
 from localcdap.plugin_lib.wrangler.workspaces.watch import LIMIT_S, StuckError, watch
+from localcdap.workspace_views import StepCounts
 
 MEMORY: Final = 512 * 2**20
 """Bytes that the kept steps of a workspace may take."""
-
-
-class StepCounts(msgspec.Struct):
-    """What a step made of the rows before it."""
-
-    directive: str
-    rows_in: int
-    rows_out: int
-    failed: int
-    """Records that are left out because the directive failed."""
-    sent: int
-    """Records that the directive sent to the error port."""
 
 
 class _KeptStep(msgspec.Struct):

@@ -14,6 +14,7 @@ from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.values.by_example import Proposal, propose
 from localcdap.plugin_lib.wrangler.workspaces.engine import WorkspaceEngine
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
+from localcdap.workspace_views import CandidateList, DirectiveCandidate, ExampleResult
 
 _TRIED: Final = 300
 """The most frequent texts on which proposals are tried."""
@@ -28,40 +29,6 @@ class Example(msgspec.Struct, frozen=True):
     text: str
     wanted: list[str]
     """One text, or the parts into which it is split."""
-
-
-class ExampleResult(msgspec.Struct):
-    """What a candidate makes of a text."""
-
-    text: str
-    made: list[str | None]
-
-
-class DirectiveCandidate(msgspec.Struct):
-    """Directives that give the wanted texts of all examples."""
-
-    label: str
-    directives: list[str]
-    columns: list[str]
-    """Those with the wanted texts."""
-    rows: int
-    """The rows in which they make something of the text."""
-    total: int
-    """The rows with a text."""
-    lost: int
-    """The different texts that they take away without making something of them."""
-    results: list[ExampleResult]
-    """Of some different texts."""
-
-
-class CandidateList(msgspec.Struct):
-    """The candidates, those that suit most rows first."""
-
-    is_open: bool = True
-    is_complete: bool = True
-    candidates: list[DirectiveCandidate] = []
-    question: str | None = None
-    """The most frequent text of which the candidates make different ones, or none; None without any."""
 
 
 def find_candidates(name: str, column: Column, examples: Sequence[Example]) -> CandidateList:

@@ -22,45 +22,13 @@ from localcdap.plugin_lib.wrangler.workspaces.bins import (
 )
 from localcdap.plugin_lib.wrangler.workspaces.duplicates import DUPLICATES, find_duplicates
 from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable
+from localcdap.workspace_views import Facet, FacetBin, FacetView
 
 if TYPE_CHECKING:
     import numpy as np
 
 _NAME: Final = re.compile(r"[a-zA-Z_]\w*", re.ASCII)
 """What expressions take for a name; a hyphen is a minus there."""
-
-
-class Facet(msgspec.Struct, frozen=True):
-    """A question about a column, and the answers whose rows are kept."""
-
-    column: str
-    """For duplicates, the columns that are compared, separated by commas; "" for all."""
-    kind: str
-    """One of :data:`~localcdap.plugin_lib.wrangler.workspaces.bins.KINDS`, or duplicates."""
-    chosen: list[str] = []
-    """The keys of the bins whose rows are kept; none of them keeps all rows."""
-
-
-class FacetBin(msgspec.Struct):
-    """Some of the rows."""
-
-    key: str
-    """Tells the bin from the others of its facet, also after a change of the recipe."""
-    label: str
-    count: int
-    is_chosen: bool = False
-    condition: str | None = None
-    """An expression that is true for exactly these rows; None when none can be written."""
-
-
-class FacetView(msgspec.Struct):
-    """A facet with its counts."""
-
-    column: str
-    kind: str
-    bins: list[FacetBin] = []
-    problem: str = ""
-    """Why it has no bins, such as a column that is gone."""
 
 
 class FacetResult(msgspec.Struct):

@@ -6,35 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-import msgspec
-
 from localcdap.plugin_lib.wrangler.workspaces.profiles import format_shown_value
 from localcdap.plugin_lib.wrangler.workspaces.tables import Column
+from localcdap.workspace_views import ColumnMatch
 
 _COLUMNS: Final = 100
 """The first columns of each side that are compared."""
 _MOST: Final = 12
-
-
-class ColumnMatch(msgspec.Struct):
-    """Two columns, and how many rows have the same value in both."""
-
-    left: str
-    right: str
-    rows: int
-    """The rows of the left side whose value is on the right side."""
-    total: int
-    """The rows of the left side."""
-    is_unique: bool
-    """Whether no value is in two rows of the right side, so that a join repeats no row."""
-
-
-class MatchList(msgspec.Struct):
-    """The columns that match best; without any of the two workspaces nothing else counts."""
-
-    is_open: bool = True
-    is_complete: bool = True
-    matches: list[ColumnMatch] = []
 
 
 def find_matches(left: Mapping[str, Column], right: Mapping[str, Column]) -> list[ColumnMatch]:

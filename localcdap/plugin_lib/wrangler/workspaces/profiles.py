@@ -10,8 +10,9 @@ import msgspec
 from localcdap.api import Schema, Type
 from localcdap.api.record_json import encode_json_record
 from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.wrangler.semantic_types.hints import ColumnMeaning, find_meaning
+from localcdap.plugin_lib.wrangler.semantic_types.hints import find_meaning
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
+from localcdap.workspace_views import ValueCount, ValueSummary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,37 +47,6 @@ class _Kinds(dict[int, str]):
 
 
 _KINDS: Final = _Kinds()
-
-
-class ValueCount(msgspec.Struct):
-    """A value, and in how many rows it is."""
-
-    value: str
-    count: int
-
-
-class ValueSummary(msgspec.Struct):
-    """What the values of a column are like."""
-
-    rows: int
-    nulls: int
-    """Null, or not there."""
-    empty: int
-    """Texts without a character other than blanks."""
-    distinct: int
-    """Different values, null not counted."""
-    lowest: str | None = None
-    highest: str | None = None
-    bars: list[int] = []
-    """How many values are in each tenth of the range of numbers and times; for texts, the counts of the most
-    frequent values."""
-    top: list[ValueCount] = []
-    """The most frequent values, at most 20."""
-    patterns: list[ValueCount] = []
-    """The forms of the 40 most frequent texts: ``A`` for capital letters, ``a`` for small ones, ``9`` for
-    digits."""
-    meaning: ColumnMeaning | None = None
-    """What texts mean; None when their meaning is not known."""
 
 
 def summarize_column(column: Column, name: str = "") -> ValueSummary:

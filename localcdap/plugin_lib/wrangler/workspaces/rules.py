@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from localcdap.api import Schema
 from localcdap.api.arrow import to_arrow_schema
 from localcdap.api.errors import BadRequestError
@@ -15,19 +13,10 @@ from localcdap.expectations.rules import Expectation, Reference, RowCount
 from localcdap.expectations.schema_checks import find_schema_problems
 from localcdap.plugin_lib.jexl.row_conditions import create_row_test, find_condition_problems
 from localcdap.plugin_lib.wrangler.workspaces.tables import ColumnTable
+from localcdap.workspace_views import RuleCheck
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-class RuleCheck(msgspec.Struct):
-    """What was found for a rule."""
-
-    violations: int = 0
-    checked: int = 0
-    """The rows that were looked at."""
-    problem: str = ""
-    """Why the rule cannot be checked on the sample, or on any rows of the schema."""
 
 
 def check_rules(

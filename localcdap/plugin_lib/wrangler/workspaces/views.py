@@ -6,128 +6,19 @@ import math
 import time
 from collections.abc import Sequence
 
-import msgspec
-
 from localcdap.api import Schema
-from localcdap.expectations.rules import Expectation
-from localcdap.files.formats import FileFormat
-from localcdap.plugin_lib.wrangler.language import RecipeProblem
-from localcdap.plugin_lib.wrangler.workspaces.engine import StepCounts
-from localcdap.plugin_lib.wrangler.workspaces.facets import Facet, FacetView
 from localcdap.plugin_lib.wrangler.workspaces.profiles import (
-    ValueSummary,
     describe_type,
     find_summary,
     format_shown_value,
     summarize_column,
 )
-from localcdap.plugin_lib.wrangler.workspaces.rules import RuleCheck
 from localcdap.plugin_lib.wrangler.workspaces.tables import ColumnTable
-
-
-class ViewRequest(msgspec.Struct, frozen=True):
-    """Which rows and columns are shown."""
-
-    step: int | None = None
-    """The rows after which step, from 1; 0 for the sample, None for the last one."""
-    offset: int = 0
-    limit: int = 100
-    sort: str | None = None
-    """The column by which the rows are sorted; null values come last."""
-    is_descending: bool = False
-    first_column: int = 0
-    most_columns: int = 300
-    profiles: list[str] | None = None
-    """The columns with profiles; None for all that are shown."""
-    nearest: int = 0
-    """The place of the column, among those that are shown, from which on profiles are made."""
-    profile_seconds: float | None = None
-    """How long the profiles may take; later ones have to wait for another call. None for all at once."""
-    seconds: float = 5.0
-    """How long the steps may take; the rest has to wait for another call."""
-    facets: list[Facet] = []
-    """Keep some of the rows, and count them."""
-    compares: bool = False
-    """Whether the rows before the step are shown, too."""
-    rules: list[Expectation] = []
-    """Rules for the rows after all steps."""
-
-
-class ColumnView(msgspec.Struct):
-    """A column as its header shows it."""
-
-    name: str
-    type: str
-    profile: ValueSummary | None = None
-
-
-class FailureView(msgspec.Struct):
-    """A record that is left out."""
-
-    step: int
-    """The number of the directive, from 1."""
-    record: int
-    """The number of the record in the sample, from 1."""
-    message: str
-    is_sent: bool
-    values: dict[str, str | None]
-    """The record as it came."""
-
-
-class RowChange(msgspec.Struct):
-    """What a step did to a row."""
-
-    kind: str
-    """same, changed, dropped, or new."""
-    before: list[tuple[int, str | None]] = []
-    """The values that the step has changed, each with the place of its column."""
-
-
-class WorkspaceView(msgspec.Struct):
-    """A part of the rows of a workspace."""
-
-    is_open: bool = True
-    """Whether the workspace is open; the process that had it may be lost, and then nothing else counts."""
-    is_complete: bool = True
-    """Whether all known steps ran, and all profiles are there; another call goes on."""
-    share: float = 1.0
-    """How much of the recipe ran."""
-    head_count: int | None = None
-    """The rows are those of so many first records, while the recipe runs on the others; None for all."""
-    has_rows: bool = True
-    """Whether the recipe came far enough to show rows."""
-    columns: list[ColumnView] = []
-    """At most :attr:`ViewRequest.most_columns`."""
-    column_count: int = 0
-    rows: list[list[str | None]] = []
-    row_count: int = 0
-    """Of all rows after the step."""
-    record_count: int = 0
-    """Of the sample."""
-    total_count: int | None = None
-    """Of the data from which the sample comes; None when it is not known."""
-    format: FileFormat | None = None
-    """How the file was read; None for records."""
-    description: str = ""
-    """What the caller said of its records, as :attr:`SampleSource.description` and ``reading``."""
-    reading: dict[str, str] = {}
-    schema: Schema | None = None
-    """Of the rows after the step; None without columns."""
-    steps: list[StepCounts] = []
-    problems: list[RecipeProblem] = []
-    failures: list[FailureView] = []
-    """At most 200."""
-    unreadable: list[str] = []
-    """Why records of the source are not in the sample."""
-    facets: list[FacetView] = []
-    kept_count: int | None = None
-    """The rows that the facets keep; None without a chosen bin."""
-    facet_kinds: dict[str, list[str]] = {}
-    """The kinds of facets of each column that is shown."""
-    checks: list[RuleCheck] = []
-    """What was found for each rule; empty before all steps ran."""
-    changes: list[RowChange] = []
-    """For each row of a comparison, what the step did to it; ``rows`` has the rows before it, too."""
+from localcdap.workspace_views import (
+    ColumnView,
+    ValueSummary,
+    ViewRequest,
+)
 
 
 def describe_columns(

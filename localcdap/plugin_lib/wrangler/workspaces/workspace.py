@@ -19,7 +19,6 @@ from localcdap.files.delimited import UnreadableRow
 from localcdap.files.formats import FileFormat, FileInput
 from localcdap.files.rows import RowReader
 from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format, find_first_directive
-from localcdap.plugin_lib.wrangler.language import RecipeProblem
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
@@ -27,27 +26,30 @@ from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
 from localcdap.plugin_lib.wrangler.values.clusters import METHODS, find_clusters
 from localcdap.plugin_lib.wrangler.workspaces.comparison import compare_rows
 from localcdap.plugin_lib.wrangler.workspaces.engine import MEMORY, WorkspaceEngine
-from localcdap.plugin_lib.wrangler.workspaces.examples import (
-    CandidateList,
-    Example,
-    find_candidates,
-)
+from localcdap.plugin_lib.wrangler.workspaces.examples import Example, find_candidates
 from localcdap.plugin_lib.wrangler.workspaces.facets import apply_facets, list_facet_kinds
-from localcdap.plugin_lib.wrangler.workspaces.matches import MatchList, find_matches
-from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, format_shown_value
-from localcdap.plugin_lib.wrangler.workspaces.rules import RuleCheck, check_rules
+from localcdap.plugin_lib.wrangler.workspaces.matches import find_matches
+from localcdap.plugin_lib.wrangler.workspaces.profiles import format_shown_value
+from localcdap.plugin_lib.wrangler.workspaces.rules import check_rules
 from localcdap.plugin_lib.wrangler.workspaces.table_rows import (
     OpenTables,
     SampleTables,
     list_tables,
 )
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column, ColumnTable
-from localcdap.plugin_lib.wrangler.workspaces.views import (
+from localcdap.plugin_lib.wrangler.workspaces.views import describe_columns, show_rows
+from localcdap.workspace_views import (
+    CandidateList,
+    ClusterView,
     FailureView,
+    MatchList,
+    RecipeProblem,
+    RuleCheck,
+    SampleRecords,
+    ValueCluster,
+    ValueCount,
     ViewRequest,
     WorkspaceView,
-    describe_columns,
-    show_rows,
 )
 
 _MOST_FAILURES: Final = 200
@@ -76,35 +78,6 @@ class SampleSource(msgspec.Struct):
     """How the caller read the records, such as the format that it found."""
     unreadable: list[str] = []
     """Why records were left out."""
-
-
-class ValueCluster(msgspec.Struct):
-    """Values that are probably meant to be the same."""
-
-    values: list[ValueCount]
-    """The most frequent one first."""
-
-
-class ClusterView(msgspec.Struct):
-    """The clusters of the values of a column, those of most rows first."""
-
-    is_open: bool = True
-    is_complete: bool = True
-    clusters: list[ValueCluster] = []
-
-
-class SampleRecords(msgspec.Struct):
-    """Records of a sample, and the rows that the recipe makes of them, with their types."""
-
-    is_open: bool = True
-    is_complete: bool = True
-    schema: Schema | None = None
-    """Of the records."""
-    records: list[Any] = []
-    """As JSON, see :mod:`localcdap.api.record_json`."""
-    made_schema: Schema | None = None
-    """Of the rows; None without columns."""
-    made: list[Any] = []
 
 
 class Workspace:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable, Iterable
 from typing import ClassVar, Final
 
 from rich.text import Text
@@ -14,10 +16,51 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from localcdap.api.schema import Schema
-from localcdap.tui.inspector.properties import highlighters as highlighting
 from localcdap.tui.schema_text import SchemaSyntaxError, format_schema, parse_schema
 from localcdap.tui.textual_internals.app import remove_bindings
 from localcdap.tui.widgets.code_area import CodeArea
+
+TREES: Final = frozenset(("javascript", "json", "python", "sql"))
+"""Languages that tree-sitter parses."""
+LONGEST: Final = 200_000
+"""Characters of a text that is coloured."""
+
+Span = tuple[int, int, str]
+"""First and last character of a line, and what stands there: ``keyword``, ``string``, ``number`` …"""
+LineHighlighter = Callable[[str], Iterable[Span]]
+
+_RECIPE: Final = re.compile(
+    r"""(?P<comment>^\s*(?://|\#(?!pragma)).*$)
+    |(?P<keyword>^\s*(?:\#pragma\s+)?[\w-]+)
+    |(?P<string>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`)
+    |(?P<variable>:[\w-]+|\$\{[^}]*\})
+    |(?P<number>\b\d+(?:\.\d+)?\b)
+    |(?P<function>\b(?:exp|prop)(?=:\s*\{))""",
+    re.VERBOSE,
+)
+_EXPRESSION: Final = re.compile(
+    r"""(?P<string>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")
+    |(?P<number>\b\d+(?:\.\d+)?\b)
+    |(?P<keyword>\b(?:and|or|not|true|false|null|empty|size|eq|ne|lt|gt|le|ge)\b)
+    |(?P<function>\b\w+(?=\())""",
+    re.VERBOSE,
+)
+
+
+def _create_highlighter(pattern: re.Pattern[str]) -> LineHighlighter:
+    def find_spans(line: str) -> Iterable[Span]:
+        for found in pattern.finditer(line):
+            assert found.lastgroup is not None
+            yield found.start(), found.end(), found.lastgroup
+
+    return find_spans
+
+
+HIGHLIGHTERS: Final[dict[str, LineHighlighter]] = {
+    "wrangler": _create_highlighter(_RECIPE),
+    "jexl": _create_highlighter(_EXPRESSION),
+}
+"""The highlighters by language; a better one can replace one of these."""
 
 
 class ControlChanged(Message):
@@ -223,11 +266,11 @@ class ValueArea(CodeArea):
     """
 
     def __init__(self, text: str, language: str | None) -> None:
-        is_long = len(text) > highlighting.LONGEST
-        self.highlight_line = None if is_long else highlighting.HIGHLIGHTERS.get(language or "")
+        is_long = len(text) > LONGEST
+        self.highlight_line = None if is_long else HIGHLIGHTERS.get(language or "")
         super().__init__(
             text,
-            language=language if language in highlighting.TREES and not is_long else None,
+            language=language if language in TREES and not is_long else None,
             soft_wrap=False,
             tab_behavior="focus",
             compact=True,

@@ -14,7 +14,7 @@ from textual.message import Message
 
 from localcdap.pipeline.paths.service import PathListing
 from localcdap.tui.inspector.context import FieldContext
-from localcdap.tui.inspector.properties.completion import PropertyAutoComplete
+from localcdap.tui.inspector.properties.completion import PathAutoComplete, PropertyAutoComplete
 from localcdap.tui.inspector.properties.controls import (
     AreaControl,
     Control,
@@ -34,7 +34,6 @@ from localcdap.tui.inspector.properties.elements import (
 )
 from localcdap.tui.inspector.properties.field_plan import ControlKind, FieldPlan
 from localcdap.tui.inspector.properties.list_control import ListControl
-from localcdap.tui.inspector.properties.path_auto_complete import PathAutoComplete
 from localcdap.tui.inspector.properties.path_browser import ChosenPath, PathBrowser
 from localcdap.tui.inspector.properties.suggestions import Suggestion
 from localcdap.tui.inspector.property_failures import PropertyFailure

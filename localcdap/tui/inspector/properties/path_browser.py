@@ -19,6 +19,7 @@ from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.dialogs.path_completion import PathCompletion, rank_completions, split_path
 from localcdap.tui.dialogs.path_dialog import PathDialog
 from localcdap.tui.inspector.context import FieldContext
+from localcdap.tui.labels import sanitize_name
 
 _THIS: Final = "./  this folder"
 _PATTERN: Final = frozenset("*?[{$")
@@ -45,7 +46,7 @@ class PathBrowser(PathDialog[ChosenPath]):
 
     DEFAULT_CSS = """
     PathBrowser {
-        & > #files { width: 130; }
+        & > #dialog { width: 130; }
         & #files-row { height: auto; max-height: 30; }
         & #files-list { width: 2fr; min-height: 6; max-height: 30; }
         & #files-peek { width: 3fr; height: auto; min-height: 6; max-height: 30; margin-left: 1; padding: 0 1;
@@ -180,7 +181,7 @@ class PathBrowser(PathDialog[ChosenPath]):
 def format_peek_head(peek: FilePeek) -> Content:
     """Return the name and the size of a file, and the guess of its format."""
     guess = peek.guess
-    name = sanitize_for_terminal(peek.file.rpartition("/")[2], single_line=True)
+    name = sanitize_name(peek.file.rpartition("/")[2])
     return Content.assemble(
         (name, "bold"),
         (f"  {format_size(peek.size)}\n", "$foreground 60%"),

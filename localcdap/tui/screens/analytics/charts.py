@@ -9,9 +9,8 @@ from typing import Final
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
-from localcdap.text import sanitize_for_terminal
+from localcdap.tui.labels import MUTED, sanitize_name
 from localcdap.tui.screens.analytics.answers import SplitBin
-from localcdap.tui.screens.details import MUTED
 
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
@@ -39,7 +38,7 @@ def draw_levels(counts: Sequence[int]) -> str:
 
 def fit_name(name: str, width: int) -> str:
     """Return a name in so many cells."""
-    shown = sanitize_for_terminal(name, single_line=True)
+    shown = sanitize_name(name)
     if cell_len(shown) > width:
         shown = set_cell_size(shown, width - 1).rstrip() + "…"
     return set_cell_size(shown, width)

@@ -89,11 +89,7 @@ class ExperimentKeys(ExperimentScreen):
     async def _make_experiment(self, target: ExperimentTarget) -> None:
         """Ask for the outcome and the rest, and make an experiment with its first split."""
         namespace = self.studio.namespace
-        try:
-            data = await self.call_and_wait(lambda cdap: describe_target(cdap, namespace, target))
-        except LocalcdapError as error:
-            self.studio.report_error(error)
-            return
+        data = await self.call_and_wait(lambda cdap: describe_target(cdap, namespace, target))
         outcome = await self._choose_outcome(data)
         if outcome is None:
             return
@@ -172,8 +168,7 @@ class ExperimentKeys(ExperimentScreen):
     @work(group="analytics-dialog", exclusive=True)
     async def action_split(self) -> None:
         """Make another split of the experiment."""
-        experiment, namespace = self.experiment, self.studio.namespace
-        assert experiment is not None
+        experiment, namespace = self.require_experiment(), self.studio.namespace
         data = await self.describe(experiment)
         if data is None:
             return
@@ -243,8 +238,7 @@ class ExperimentKeys(ExperimentScreen):
     @work(group="analytics-dialog", exclusive=True)
     async def action_delete(self) -> None:
         """Delete the highlighted model or split, or the experiment when it has the focus."""
-        experiment, namespace = self.experiment, self.studio.namespace
-        assert experiment is not None
+        experiment, namespace = self.require_experiment(), self.studio.namespace
         name, entry = experiment.name, self.entry if self._is_inside else None
         if entry is None:
             detail = (

@@ -18,6 +18,7 @@ from localcdap.decoders import convert
 from localcdap.host.cdap import Cdap
 from localcdap.text import format_time, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.labels import MUTED, join_parts, sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screens.analytics.answers import (
     BUSY,
@@ -31,11 +32,14 @@ from localcdap.tui.screens.analytics.answers import (
     Splitter,
 )
 from localcdap.tui.screens.analytics.calls import AnalyticsCalls, Contents
-from localcdap.tui.screens.analytics.comparison import draw_comparison
 from localcdap.tui.screens.analytics.leaderboard import MODELS, SEARCHES, SPLITS, build_entries
-from localcdap.tui.screens.analytics.model_text import ModelView, draw_look, draw_model
+from localcdap.tui.screens.analytics.model_text import (
+    ModelView,
+    draw_comparison,
+    draw_look,
+    draw_model,
+)
 from localcdap.tui.screens.analytics.split_text import draw_experiment, draw_search, draw_split
-from localcdap.tui.screens.details import MUTED, join_parts
 
 _POLL_S: Final = 1.0
 _MIDDLE: Final = 50
@@ -54,7 +58,6 @@ class ExperimentScreen(AreaScreen):
 
     AREA = "analytics"
     CSS_PATH = "analytics.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#analytics-experiments OptionList"
 
     INSIDE: ClassVar[str] = "#analytics-entries"
@@ -124,8 +127,8 @@ class ExperimentScreen(AreaScreen):
             [
                 ListEntry(
                     each.name,
-                    sanitize_for_terminal(each.name, single_line=True),
-                    hint=sanitize_for_terminal(each.outcome, single_line=True),
+                    sanitize_name(each.name),
+                    hint=sanitize_name(each.outcome),
                     words=each.srcpath,
                 )
                 for each in experiments
@@ -148,6 +151,11 @@ class ExperimentScreen(AreaScreen):
         """The highlighted experiment."""
         key = self.query_one("#analytics-experiments", FilteredList).key
         return self.experiments.get(key or "")
+
+    def require_experiment(self) -> Experiment:
+        """Return the highlighted experiment, for a key that works only with one."""
+        assert self.experiment is not None
+        return self.experiment
 
     @property
     def metric(self) -> str:
@@ -293,7 +301,7 @@ class ExperimentScreen(AreaScreen):
         if experiment is None:
             return Content.assemble(("Analytics", "bold"), ("  no experiment", MUTED))
         shown = [
-            sanitize_for_terminal(each, single_line=True)
+            sanitize_name(each)
             for each in (experiment.name, experiment.outcome, experiment.srcpath)
         ]
         return Content.assemble(

@@ -9,13 +9,14 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.suggester import SuggestFromList
-from textual.widgets import Button, Input, Static
+from textual.widgets import Input, Static
 
 from localcdap.text import sanitize_for_terminal
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_row
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.screens.analytics.answers import Parameter
 
 
@@ -64,26 +65,17 @@ class FormDialog(DialogScreen[dict[str, str]]):
 
     DEFAULT_CSS = """
     FormDialog {
-        align: center middle;
-        background: $background 60%;
-        & > #form {
-            width: 104; max-width: 98%; height: auto; max-height: 94%; padding: 1 2; background: $surface;
-        }
-        & #form-title { text-style: bold; height: auto; margin-bottom: 1; }
+        & > #dialog { width: 104; max-width: 98%; max-height: 94%; }
         & #form-note { color: $foreground 60%; height: auto; }
         & #form-rows { height: auto; max-height: 22; scrollbar-size-vertical: 1; }
         & .row { height: 1; }
         & .row > .label { width: 24; text-wrap: nowrap; text-overflow: ellipsis; }
-        & .row > Input { width: 1fr; border: none; height: 1; padding: 0 1; background: $panel; }
         & .row > Input:focus { background: $primary 25%; }
         & .row > .hint {
             width: 40%; max-width: 34; padding: 0 0 0 1; color: $foreground 60%;
             text-wrap: nowrap; text-overflow: ellipsis;
         }
         & #form-detail { color: $foreground 60%; height: 2; margin-top: 1; }
-        & #form-problem { color: $text-error; height: auto; }
-        & #form-buttons { height: auto; align-horizontal: right; }
-        & Button { margin-left: 2; min-width: 12; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -108,19 +100,16 @@ class FormDialog(DialogScreen[dict[str, str]]):
         self._note = note
         self._check = check
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="form"):
-            yield Static(Content(sanitize_for_terminal(self._title)), id="form-title")
-            with VerticalScroll(id="form-rows", can_focus=False):
-                for each in self._fields.values():
-                    yield from _compose_row(each)
-            if self._note:
-                yield Static(Content(f"\n{sanitize_for_terminal(self._note)}"), id="form-note")
-            yield Static(id="form-detail")
-            yield Static(id="form-problem")
-            with Horizontal(id="form-buttons"):
-                yield Button("Cancel", id="cancel", compact=True)
-                yield Button(f"{self._verb}  ctrl+r", id="go", variant="primary", compact=True)
+    def compose_body(self) -> ComposeResult:
+        yield Static(Content(sanitize_for_terminal(self._title)), id="dialog-title")
+        with VerticalScroll(id="form-rows", can_focus=False):
+            for field in self._fields.values():
+                yield _create_row(field)
+        if self._note:
+            yield Static(Content(f"\n{sanitize_for_terminal(self._note)}"), id="form-note")
+        yield Static(id="form-detail")
+        yield Static(id="dialog-problem")
+        yield from self.compose_buttons(f"{self._verb}  ctrl+r")
 
     @property
     def values(self) -> dict[str, str]:
@@ -140,30 +129,26 @@ class FormDialog(DialogScreen[dict[str, str]]):
         if problem is None:
             self.dismiss(values)
         else:
-            self.query_one("#form-problem", Static).update(Content(sanitize_for_terminal(problem)))
+            self.show_problem(problem)
 
     @on(Input.Submitted)
     def _go_on(self, event: Input.Submitted) -> None:
         event.stop()
         self.focus_next()
 
-    @on(Button.Pressed, "#go")
-    def _go(self) -> None:
-        self.action_accept()
 
-    @on(Button.Pressed, "#cancel")
-    def _cancel(self) -> None:
-        self.dismiss(None)
-
-
-def _compose_row(field: FormField) -> ComposeResult:
-    with Horizontal(classes="row"):
-        yield Static(Content(sanitize_for_terminal(field.label, single_line=True)), classes="label")
-        yield Input(
+def _create_row(field: FormField) -> Horizontal:
+    label, default, hint = (
+        sanitize_name(text) for text in (field.label, field.default, field.hint)
+    )
+    return create_row(
+        label,
+        Input(
             field.value,
-            placeholder=sanitize_for_terminal(field.default, single_line=True),
+            placeholder=default,
             suggester=SuggestFromList(field.suggestions) if field.suggestions else None,
             name=field.name,
             compact=True,
-        )
-        yield Static(Content(sanitize_for_terminal(field.hint, single_line=True)), classes="hint")
+        ),
+        Static(Content(hint), classes="hint"),
+    )

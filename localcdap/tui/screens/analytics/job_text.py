@@ -5,9 +5,9 @@ from __future__ import annotations
 from textual.content import Content
 
 from localcdap.api.app.jobs import JobDetail
-from localcdap.text import format_duration, plural, sanitize_for_terminal
+from localcdap.text import format_duration, plural
+from localcdap.tui.labels import MUTED, sanitize_name
 from localcdap.tui.screens.analytics.charts import draw_bar
-from localcdap.tui.screens.details import MUTED
 
 _BAR = 24
 
@@ -31,7 +31,7 @@ def draw_progress(job: JobDetail) -> Content:
     lines = [
         Content.assemble(
             (draw_bar(progress.fraction or 0.0, _BAR), "$primary on $foreground 10%"),
-            f" {sanitize_for_terminal(format_progress(job), single_line=True)}",
+            f" {sanitize_name(format_progress(job))}",
         )
     ]
     if progress.tasks:

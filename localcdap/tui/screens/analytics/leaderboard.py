@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from localcdap.api.app.jobs import JobDetail
-from localcdap.text import sanitize_for_terminal
-from localcdap.tui.labels import format_age
+from localcdap.tui.labels import format_age, sanitize_name
 from localcdap.tui.lists.filtered_list import ListEntry
 from localcdap.tui.screens.analytics.answers import (
     BUSY,
@@ -76,7 +75,12 @@ def _build_model(
         hint = _get_progress(jobs, model.job) or hint
     mark = "★" if model.status == "Deployed" else _get_mark(model.status)
     return ListEntry(
-        f"{MODELS}/{model.id}", _name(model.name), mark, hint, heading, f"{kind} {model.status}"
+        f"{MODELS}/{model.id}",
+        sanitize_name(model.name),
+        mark,
+        hint,
+        heading,
+        f"{kind} {model.status}",
     )
 
 
@@ -95,7 +99,7 @@ def _build_split(split: Split, jobs: Mapping[str, JobDetail]) -> ListEntry:
     elif split.status in FAILED:
         hint = split.status.lower()
     return ListEntry(
-        f"{SPLITS}/{split.id}", _name(split.title), _get_mark(split.status), hint, "splits"
+        f"{SPLITS}/{split.id}", sanitize_name(split.title), _get_mark(split.status), hint, "splits"
     )
 
 
@@ -110,7 +114,3 @@ def _get_mark(status: str) -> str:
     if status in FAILED:
         return "✗"
     return "◌" if status in ("Preparing", "Data Ready") else "✓"
-
-
-def _name(text: str) -> str:
-    return sanitize_for_terminal(text, single_line=True)

@@ -1,4 +1,4 @@
-"""The details of a model: its state, metrics, charts, warnings and parameters."""
+"""The details of a model: its state, metrics, charts, warnings and parameters; two models side by side."""
 
 from __future__ import annotations
 
@@ -10,18 +10,25 @@ from textual.content import Content
 
 from localcdap.api.app.jobs import JobDetail
 from localcdap.text import format_duration, plural, sanitize_for_terminal
-from localcdap.tui.labels import format_age
-from localcdap.tui.screens.analytics.answers import Algorithm, Look, Model, Parameter, Report
+from localcdap.tui.labels import MUTED, format_age, format_title, join_parts, sanitize_name
+from localcdap.tui.screens.analytics.answers import (
+    LESS_IS_BETTER,
+    Algorithm,
+    Look,
+    Model,
+    Parameter,
+    Report,
+)
 from localcdap.tui.screens.analytics.charts import (
     draw_confusion,
     draw_curve,
     draw_importance,
     draw_residuals,
+    fit_name,
     format_metric,
 )
 from localcdap.tui.screens.analytics.job_text import draw_progress
 from localcdap.tui.screens.analytics.thresholds import count_at
-from localcdap.tui.screens.details import MUTED, format_title, join_parts
 
 _SLIDER: Final = 41
 _CURVE: Final = (44, 9)
@@ -71,7 +78,7 @@ def draw_look(look: Look, algorithm: Algorithm, source: str, width: int, step: i
     note = (
         f"{plural(rows['train'], 'record')} to learn from, {rows['test']:,} to test"
         + (f", of which {skipped:,} have unknown categories" if skipped else "")
-        + f"; from {sanitize_for_terminal(source, single_line=True)}. t trains the model on Spark."
+        + f"; from {sanitize_name(source)}. t trains the model on Spark."
     )
     return join_parts(
         Content("\n").join(
@@ -88,7 +95,7 @@ def draw_look(look: Look, algorithm: Algorithm, source: str, width: int, step: i
 def _draw_head(view: ModelView) -> Content:
     model = view.model
     kind = view.algorithm.label if view.algorithm is not None else model.algorithm or "no algorithm"
-    parts = [format_title(sanitize_for_terminal(model.name, single_line=True), kind)]
+    parts = [format_title(sanitize_name(model.name), kind)]
     if model.description:
         parts.append(Content(sanitize_for_terminal(model.description)))
     parts.append(_draw_state(model))
@@ -109,10 +116,7 @@ def _draw_state(model: Model) -> Content:
 
 
 def _draw_warnings(warnings: Sequence[str]) -> Content:
-    lines = [
-        Content.styled(f"⚠ {sanitize_for_terminal(each, single_line=True)}", "$text-warning")
-        for each in warnings
-    ]
+    lines = [Content.styled(f"⚠ {sanitize_name(each)}", "$text-warning") for each in warnings]
     return Content("\n").join(lines)
 
 
@@ -162,7 +166,7 @@ def _draw_threshold(report: Report, step: int) -> Content:
         ("●", "bold $primary"),
         ("─" * (_SLIDER - 1 - place) + "┤", MUTED),
     )
-    positive = sanitize_for_terminal(report.labels[1], single_line=True)
+    positive = sanitize_name(report.labels[1])
     line = Content.assemble(
         slider, f" {counts.threshold:.2f}", ("   - and + move it, = finds the greatest f1", MUTED)
     )
@@ -211,7 +215,7 @@ def _draw_parameters(given: Mapping[str, str], algorithm: Algorithm | None) -> C
     width = max(len(name) for name, _, _ in found)
     lines = []
     for name, value, is_default in found:
-        shown = sanitize_for_terminal(value, single_line=True)
+        shown = sanitize_name(value)
         lines.append(
             Content.styled(f"{name:{width}}  {shown}  default", "$foreground 40%")
             if is_default
@@ -224,10 +228,89 @@ def _draw_features(model: Model) -> Content:
     if not model.features:
         return Content("")
     words = dict.fromkeys(model.categorical_features, " (category)")
-    shown = ", ".join(
-        f"{sanitize_for_terminal(each, single_line=True)}{words.get(each, '')}"
-        for each in model.features
-    )
+    shown = ", ".join(f"{sanitize_name(each)}{words.get(each, '')}" for each in model.features)
     kept = "kept" if model.handle_invalid == "keep" else "left out"
     text = f"{shown}. Records with unknown categories are {kept}."
     return _head("features", Content.styled(text, MUTED))
+
+
+_LABEL = 26
+_CELL = 22
+
+
+def draw_comparison(first: ModelView, second: ModelView) -> Content:
+    """Return the lines of a comparison; the better value of each metric is marked."""
+    views = (first, second)
+    names = [f"{letter} {each.model.name}" for letter, each in zip("AB", views, strict=True)]
+    lines: list[Content | str] = [
+        Content.styled(
+            " " * _LABEL + "".join(f"{fit_name(each, _CELL - 1)} " for each in names), "bold"
+        )
+    ]
+    lines.append(_row("algorithm", *[_get_algorithm(each) for each in views]))
+    lines.append(_row("took", *[_format_took(each) for each in views]))
+    lines += _compare_metrics(first, second)
+    lines.append(_row("left out", *[str(e.model.skipped_rows.get("test", 0)) for e in views]))
+    if first.model.split != second.model.split:
+        text = "They were tested on different splits: their metrics are of different records."
+        lines.append(Content.styled(text, "$text-warning"))
+    lines += ["", *_compare_parameters(first, second), "", *_compare_importance(first, second)]
+    return Content("\n").join(Content(each) if isinstance(each, str) else each for each in lines)
+
+
+def _compare_metrics(first: ModelView, second: ModelView) -> list[Content]:
+    found = []
+    ours, theirs = first.model.evaluation_metrics, second.model.evaluation_metrics
+    pairs = [(name, ours[name], theirs.get(name)) for name in ours]
+    pairs.append(("area under ROC", first.report.area_under_roc, second.report.area_under_roc))
+    for name, one, other in pairs:
+        if one is None and other is None:
+            continue
+        sign = -1 if name in LESS_IS_BETTER else 1
+        styles = ["", ""]
+        if one is not None and other is not None and one != other:
+            styles[0 if sign * one > sign * other else 1] = "bold $success"
+        found.append(
+            Content.assemble(
+                (f"{name:{_LABEL}}", MUTED),
+                (f"{format_metric(one):{_CELL}}", styles[0]),
+                (f"{format_metric(other):{_CELL}}", styles[1]),
+            )
+        )
+    return found
+
+
+def _compare_parameters(first: ModelView, second: ModelView) -> list[Content]:
+    ours, theirs = first.model.hyperparameters, second.model.hyperparameters
+    names = [each for each in {**ours, **theirs} if ours.get(each) != theirs.get(each)]
+    if not names:
+        return [Content.styled("The parameters are the same.", MUTED)]
+    head = Content.styled("parameters that differ", "$foreground 60% italic")
+    return [head, *(_row(each, ours.get(each, "-"), theirs.get(each, "-")) for each in names)]
+
+
+def _compare_importance(first: ModelView, second: ModelView) -> list[Content]:
+    ours, theirs = first.report.importance, second.report.importance
+    names = sorted({*ours, *theirs}, key=lambda n: -max(ours.get(n, 0.0), theirs.get(n, 0.0)))
+    if not names:
+        return []
+    head = Content.styled("importance of the columns", "$foreground 60% italic")
+    return [
+        head,
+        *(_row(n, *[f"{e[n]:.1%}" if n in e else "-" for e in (ours, theirs)]) for n in names[:20]),
+    ]
+
+
+def _row(label: str, one: str, other: str) -> Content:
+    return Content.assemble(
+        (fit_name(label, _LABEL), MUTED), f"{fit_name(one, _CELL - 1)} ", fit_name(other, _CELL)
+    )
+
+
+def _get_algorithm(view: ModelView) -> str:
+    name = view.algorithm.label if view.algorithm is not None else view.model.algorithm or "-"
+    return sanitize_name(name)
+
+
+def _format_took(view: ModelView) -> str:
+    return format_duration(view.model.trainingtime, view.model.trainedtime)

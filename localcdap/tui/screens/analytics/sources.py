@@ -13,7 +13,6 @@ from localcdap.api.errors import BadRequestError
 from localcdap.host.cdap import Cdap
 from localcdap.tui.routes import ExperimentTarget
 from localcdap.tui.screens.analytics.answers import Experiment
-from localcdap.tui.screens.prep.answers import PrepView
 from localcdap.tui.screens.prep.exports import build_source
 from localcdap.tui.screens.prep.source import (
     PrepRequest,
@@ -22,6 +21,7 @@ from localcdap.tui.screens.prep.source import (
     read_records,
     read_view,
 )
+from localcdap.workspace_views import WorkspaceView
 
 TABLE: Final = "table:"
 USABLE: Final = ("boolean", "string", "int", "long", "float", "double")
@@ -171,7 +171,7 @@ def _describe(cdap: Cdap, request: PrepRequest, *, infers: bool) -> DataDescript
             "The data has no columns.", "Change the recipe, or choose other data."
         )
     records = read_records(cdap, request, request.source.limit).made
-    types = {each["name"]: _get_type(each) for each in after.schema["fields"]}
+    types = {each["name"]: _get_type(each) for each in after.schema.to_json()["fields"]}
     columns = [DataColumn(*each) for each in types.items()]
     if infers:
         columns = [_find_number(each, records) for each in columns]
@@ -189,7 +189,7 @@ def _describe(cdap: Cdap, request: PrepRequest, *, infers: bool) -> DataDescript
     return replace(found, directives=[*found.directives, *steps])
 
 
-def _read_properties(request: PrepRequest, before: PrepView) -> dict[str, str]:
+def _read_properties(request: PrepRequest, before: WorkspaceView) -> dict[str, str]:
     """Return the properties with which the source File reads the data."""
     _, _, found = build_source(request, before)
     return {name: value for name, value in found.items() if name not in ("path", "referenceName")}

@@ -9,7 +9,7 @@ from textual.content import Content
 
 from localcdap.api.app.jobs import JobDetail
 from localcdap.text import format_duration, plural, sanitize_for_terminal
-from localcdap.tui.labels import format_age
+from localcdap.tui.labels import MUTED, format_age, format_title, join_parts, sanitize_name
 from localcdap.tui.screens.analytics.answers import ColumnStats, Experiment, FoundParameters, Split
 from localcdap.tui.screens.analytics.charts import (
     draw_levels,
@@ -18,7 +18,6 @@ from localcdap.tui.screens.analytics.charts import (
     format_metric,
 )
 from localcdap.tui.screens.analytics.job_text import draw_progress, format_took
-from localcdap.tui.screens.details import MUTED, format_title, join_parts
 
 _DIFFERENT: Final = 0.1
 """The divergence from which training and test data differ, as the application warns."""
@@ -40,16 +39,14 @@ def draw_experiment(experiment: Experiment, counts: tuple[int, int, int]) -> Con
         ("has", f"{plural(models, 'model')}, {plural(splits, 'split')}, {searched}"),
     ]
     facts = Content("\n").join(
-        Content.assemble((f"{name:9} ", MUTED), sanitize_for_terminal(value, single_line=True))
-        for name, value in lines
+        Content.assemble((f"{name:9} ", MUTED), sanitize_name(value)) for name, value in lines
     )
     steps = Content("\n").join(
-        Content.styled(f"  {sanitize_for_terminal(each, single_line=True)}", MUTED)
-        for each in experiment.directives
+        Content.styled(f"  {sanitize_name(each)}", MUTED) for each in experiment.directives
     )
     recipe = Content("\n").join([Content.styled("recipe", MUTED), steps])
     return join_parts(
-        format_title(sanitize_for_terminal(experiment.name, single_line=True), "experiment"),
+        format_title(sanitize_name(experiment.name), "experiment"),
         sanitize_for_terminal(experiment.description),
         facts,
         recipe if experiment.directives else "",
@@ -61,7 +58,7 @@ def draw_split(split: Split, outcome: str, job: JobDetail | None, width: int) ->
     """Return the details of a split: its rows, and each column in training and test data."""
     params = ", ".join(f"{name} {value}" for name, value in split.params.items())
     head = [
-        format_title(sanitize_for_terminal(split.title, single_line=True), f"{split.type} split"),
+        format_title(sanitize_name(split.title), f"{split.type} split"),
         Content.styled(_describe_state(split, params), MUTED),
     ]
     if split.error:
@@ -144,7 +141,7 @@ def draw_column(stats: ColumnStats, is_outcome: bool, width: int) -> Content:
         facts.append(f"{stats.unique.total:,} different")
     lines = [
         Content.assemble(
-            (sanitize_for_terminal(stats.field, single_line=True), "bold"),
+            (sanitize_name(stats.field), "bold"),
             (f"  {', '.join(facts)}", MUTED),
         )
     ]
@@ -188,9 +185,9 @@ def _draw_result(result: FoundParameters) -> Content:
     lines = [Content.styled(title, "$foreground 60% italic")]
     for place, each in enumerate(result.candidates):
         values = "  ".join(f"{name} {value}" for name, value in each.hyperparameters.items())
-        shown = sanitize_for_terminal(values or "all defaults", single_line=True)
+        shown = sanitize_name(values or "all defaults")
         if each.error:
-            text = sanitize_for_terminal(each.error, single_line=True)
+            text = sanitize_name(each.error)
             lines.append(
                 Content.assemble((f"{'failed':>17}  ", "$text-error"), shown, (f"  {text}", MUTED))
             )

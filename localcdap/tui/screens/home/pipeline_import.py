@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Static
 
@@ -34,16 +34,9 @@ class FailedImportDialog(DialogScreen[ImportAnswer]):
 
     DEFAULT_CSS = """
     FailedImportDialog {
-        align: center middle;
-        background: $background 60%;
-        & > #import {
-            width: 84; max-width: 96%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
-        }
-        & #import-title { text-style: bold; padding-bottom: 1; height: auto; }
+        & > #dialog { width: 84; }
         & #import-list { height: auto; max-height: 12; }
         & .import-line { height: auto; padding-bottom: 1; }
-        & #import-buttons { height: auto; margin-top: 1; align-horizontal: right; }
-        & Button { margin-left: 2; min-width: 12; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -64,50 +57,39 @@ class FailedImportDialog(DialogScreen[ImportAnswer]):
             each for each in deployment.problems if each.repair is not None and not is_fixed
         ]
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         count = plural(len(self._deployment.errors), "failure")
         still = "still has" if self._is_fixed else "has"
         title = f"{self._deployment.name} {still} {count} and was not deployed."
-        with Vertical(id="import"):
-            yield Static(Content(title), id="import-title")
-            with VerticalScroll(id="import-list", can_focus=False):
-                for failure in self._deployment.errors:
-                    yield Static(
-                        Content.assemble(
-                            ("✗ ", "$error"),
-                            (failure.stage or "pipeline", "bold"),
-                            f"  {failure.message}",
-                            (
-                                f"\n  {failure.corrective_action}"
-                                if failure.corrective_action
-                                else "",
-                                "$foreground 60%",
-                            ),
-                        ),
-                        classes="import-line",
-                    )
-                for problem in self._repairs:
-                    yield Static(
-                        Content.assemble(
-                            ("⚒ ", "$accent"), (problem.stage, "bold"), f"  {problem.message}"
-                        ),
-                        classes="import-line",
-                    )
-            with Horizontal(id="import-buttons"):
-                yield Button("Cancel", id="cancel", compact=True)
-                if self._repairs:
-                    yield Button("Use installed versions (x)", id="fix", compact=True)
-                yield Button("Open in studio (o)", id="open", variant="primary", compact=True)
+        yield Static(Content(title), id="dialog-title")
+        with VerticalScroll(id="import-list", can_focus=False):
+            for failure in self._deployment.errors:
+                action = failure.corrective_action
+                line = Content.assemble(
+                    ("✗ ", "$error"),
+                    (failure.stage or "pipeline", "bold"),
+                    f"  {failure.message}",
+                    (f"\n  {action}" if action else "", "$foreground 60%"),
+                )
+                yield Static(line, classes="import-line")
+            for problem in self._repairs:
+                line = Content.assemble(
+                    ("⚒ ", "$accent"), (problem.stage, "bold"), f"  {problem.message}"
+                )
+                yield Static(line, classes="import-line")
+        with Horizontal(id="dialog-buttons"):
+            yield Button("Cancel", id="cancel", compact=True)
+            if self._repairs:
+                yield Button("Use installed versions (x)", id="fix", compact=True)
+            yield Button("Open in studio (o)", id="open", variant="primary", compact=True)
 
-    @on(Button.Pressed)
-    def _answer_by_button(self, event: Button.Pressed) -> None:
-        match event.button.id:
-            case "fix":
-                self.dismiss("fix")
-            case "open":
-                self.dismiss("open")
-            case _:
-                self.dismiss(None)
+    @on(Button.Pressed, "#fix")
+    def _press_fix(self) -> None:
+        self.dismiss("fix")
+
+    @on(Button.Pressed, "#open")
+    def _press_open(self) -> None:
+        self.dismiss("open")
 
     def action_answer(self, answer: ImportAnswer) -> None:
         if answer == "open" or self._repairs:

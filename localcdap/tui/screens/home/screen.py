@@ -163,18 +163,7 @@ class HomeScreen(AreaScreen):
     async def _run_begin_action(self, event: OptionList.OptionSelected) -> None:
         await self.run_action(f"screen.{event.option_id}")
 
-    @on(OptionList.OptionSelected, "#pipelines")
-    def _open_pipeline(self, event: OptionList.OptionSelected) -> None:
-        self._go_to(event)
-
-    @on(OptionList.OptionSelected, "#next")
-    def _take_step(self, event: OptionList.OptionSelected) -> None:
-        self._go_to(event)
-
-    @on(OptionList.OptionSelected, "#runs")
-    def _show_run(self, event: OptionList.OptionSelected) -> None:
-        self._go_to(event)
-
+    @on(OptionList.OptionSelected, "#pipelines, #next, #runs")
     def _go_to(self, event: OptionList.OptionSelected) -> None:
         if isinstance(event.option, ValueOption):
             self.studio.navigate(event.option.value)
@@ -184,10 +173,6 @@ class HomeScreen(AreaScreen):
         self.studio.user_state.remember_file(file)
         self.studio.save_user_state()
         self.studio.navigate(RunTarget(run.run))
-
-    @on(_FittedList.Resized)
-    def _fit_lists(self) -> None:
-        self._fill_lists()
 
     def _show(self, found: Overview) -> None:
         self._pipelines, self._runs = found.pipelines, found.runs
@@ -200,6 +185,7 @@ class HomeScreen(AreaScreen):
         self.refresh_bindings()
         self._fill_lists()
 
+    @on(_FittedList.Resized)
     def _fill_lists(self) -> None:
         pipelines, steps = (
             self.query_one("#pipelines", OptionList),

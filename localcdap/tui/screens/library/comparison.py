@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Static
 
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.comparison import PipelineComparison, compare_pipelines
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.lines import BlocksDialog
 from localcdap.tui.labels import format_age
 from localcdap.tui.screens.home.pipeline_import import read_pipeline_file
 from localcdap.tui.screens.library.differences import (
@@ -44,69 +42,41 @@ class ComparisonSide:
     text: str
 
 
-class PipelineComparisonDialog(DialogScreen[bool]):
+class PipelineComparisonDialog(BlocksDialog):
     """Shows the differences between a first pipeline and a second one.
 
-    :param verb: the action that enter confirms, such as ``Deploy``; the answer is then True. Without a verb,
-        enter does nothing.
+    :param verb: as that of :class:`BlocksDialog`. With a verb, the sides stay as they are.
     """
 
     DEFAULT_CSS = """
     PipelineComparisonDialog {
-        align: center middle;
-        background: $background 60%;
-        & > #comparison { width: 94%; height: 90%; padding: 1 2; background: $surface; }
-        & #comparison-title { height: auto; }
-        & #comparison-blocks { height: 1fr; margin-top: 1; scrollbar-size-vertical: 1; }
-        & #comparison-blocks > Static { height: auto; margin-bottom: 1; }
-        & #comparison-keys { height: 1; color: $foreground 60%; }
+        & > #dialog { width: 94%; height: 90%; }
+        & #dialog-blocks { height: 1fr; max-height: 100%; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "swap", "swap sides", id="comparison.swap"),
-        Binding("y", "copy", "copy", id="comparison.copy"),
-        Binding("enter", "accept", "confirm", id="comparison.accept", show=False),
-        Binding("j,down", "scroll(1)", "down", show=False),
-        Binding("k,up", "scroll(-1)", "up", show=False),
         Binding("n", "block(1)", "next change", id="comparison.next", show=False),
         Binding("N", "block(-1)", "previous change", id="comparison.previous", show=False),
-        Binding("q", "dismiss_empty", "back", show=False),
     ]
 
     def __init__(self, first: ComparisonSide, second: ComparisonSide, *, verb: str = "") -> None:
-        super().__init__()
+        hints = "n next change  " if verb else "s swap sides  n next change  "
+        super().__init__(Content(""), [], verb=verb, hints=hints)
         self._sides = (first, second)
-        self._verb = verb
         self.comparison: PipelineComparison | None = None
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="comparison"):
-            yield Static(id="comparison-title")
-            yield VerticalScroll(id="comparison-blocks")
-            yield Static(id="comparison-keys")
 
     def on_mount(self) -> None:
         self._compare()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "accept":
-            return bool(self._verb)
-        return not (action == "swap" and self._verb)
-
-    def action_accept(self) -> None:
-        self.dismiss(True)
+        if action == "swap":
+            return not self._verb
+        return super().check_action(action, parameters)
 
     def action_swap(self) -> None:
         self._sides = self._sides[::-1]
         self._compare()
-
-    def action_copy(self) -> None:
-        blocks = self.query("#comparison-blocks > Static").results(Static)
-        text = "\n\n".join(str(block.content) for block in blocks)
-        self.studio.copy_text(text, "differences")
-
-    def action_scroll(self, by: int) -> None:
-        self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)
 
     def action_block(self, by: int) -> None:
         """Scroll to the next block, or to the previous one for -1."""
@@ -130,22 +100,9 @@ class PipelineComparisonDialog(DialogScreen[bool]):
     def _show(self, comparison: PipelineComparison) -> None:
         self.comparison = comparison
         first, second = self._sides
-        self.query_one("#comparison-title", Static).update(
-            Content.assemble(
-                Content.styled(first.name, "bold"),
-                "  →  ",
-                Content.styled(second.name, "bold"),
-                Content.styled(f"\n{summarize_comparison(comparison)}", "$foreground 60%"),
-            )
-        )
-        scroll = self.query_one(VerticalScroll)
-        scroll.remove_children()
-        scroll.mount_all(Static(block) for block in format_differences(comparison))
-        scroll.focus()
-        keys = f"enter {self._verb.lower()} · " if self._verb else "s swap sides · "
-        self.query_one("#comparison-keys", Static).update(
-            f"{keys}n next change · y copy · escape back"
-        )
+        summary = f"\n{summarize_comparison(comparison)}", "$foreground 60% not bold"
+        title = Content.assemble(f"{first.name}  →  {second.name}", summary)
+        self.show(title, list(format_differences(comparison)))
 
 
 _VersionChoice = tuple[SavedPipeline, ItemVersion | None]

@@ -19,7 +19,7 @@ from localcdap.pipeline.comparison import (
     compare_lines,
 )
 from localcdap.text import plural
-from localcdap.tui.screens.details import MUTED
+from localcdap.tui.labels import MUTED
 
 _MARKS: Final = {
     "added": ("+", "$text-success"),

@@ -16,13 +16,12 @@ from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.schedules.model import EventKind, ScheduleStatus, ScheduleSummary
 from localcdap.schedules.triggers import describe_trigger
-from localcdap.text import format_time, plural, sanitize_for_terminal
+from localcdap.text import format_time, plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.pipeline_chart import PipelineChart
-from localcdap.tui.labels import format_age
+from localcdap.tui.labels import MUTED, format_age, format_title, join_parts, sanitize_name
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
-from localcdap.tui.screens.details import MUTED, format_title, join_parts
 from localcdap.tui.screens.library import items as library
 from localcdap.tui.screens.library.items import ItemDetails, ItemVersion, LibraryItem, SavedPipeline
 
@@ -43,13 +42,13 @@ class LibraryListScreen(AreaScreen):
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(id="library"):
-            yield FilteredList(id="library-items", empty=_EMPTY)
+            yield FilteredList(id="library-items", action="open", empty=_EMPTY)
             with Vertical(id="library-detail"):
                 yield PipelineChart(id="library-drawing")
                 with VerticalScroll(id="library-facts"):
                     yield Static(id="library-summary")
                 yield Static(id="versions-title")
-                yield FilteredList(id="versions", can_filter=False)
+                yield FilteredList(id="versions", action="open", can_filter=False)
         yield Static(id="library-note")
 
     def on_mount(self) -> None:
@@ -78,11 +77,6 @@ class LibraryListScreen(AreaScreen):
         event.stop()
         self._read_details(event.key)
 
-    @on(FilteredList.Highlighted, "#versions")
-    def _update_keys(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-        self.refresh_bindings()
-
     def _read_details(self, key: str | None) -> None:
         item = self.items.get(key) if key is not None else None
         if item is None:
@@ -107,7 +101,6 @@ class LibraryListScreen(AreaScreen):
         listing = self.query_one("#versions", FilteredList)
         listing.display = bool(versions)
         listing.set_entries([_build_version_entry(each) for each in versions])
-        self.refresh_bindings()
 
     # -- the highlighted item ----------------------------------------------------------------------
 
@@ -191,7 +184,7 @@ def _format_schedule(summary: ScheduleSummary) -> Content:
     when = f"{schedule.name}  {describe_trigger(schedule.trigger)}"
     return Content.assemble(
         ("schedule  ", MUTED),
-        sanitize_for_terminal(when, single_line=True),
+        sanitize_name(when),
         (f"  {state}", MUTED),
         (said, "$text-warning"),
     )

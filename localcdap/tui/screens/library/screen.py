@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual import on, work
+from textual import work
 from textual.binding import Binding, BindingType
 
 from localcdap.api.metadata import MetadataEntity
@@ -13,7 +13,6 @@ from localcdap.pipeline.library.draft_model import Draft
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.text import plural
 from localcdap.tui.dialogs.schedules import SchedulesDialog
-from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.routes import (
     DeployedTarget,
     DocumentTarget,
@@ -34,7 +33,6 @@ class LibraryScreen(LibraryListScreen):
 
     AREA = "library"
     CSS_PATH = "library.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#library-items FilteredListOptions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "open", "open in studio", id="library.open"),
@@ -82,11 +80,6 @@ class LibraryScreen(LibraryListScreen):
             case "restore" if not isinstance(item, Draft) or self.is_newest:
                 return "no earlier revision of a draft is highlighted"
         return None
-
-    @on(FilteredList.Chosen)
-    def _open_chosen(self, event: FilteredList.Chosen) -> None:
-        event.stop()
-        self.action_open()
 
     def action_open(self) -> None:
         """Open the highlighted version in the studio, or a new pipeline with the highlighted template."""

@@ -6,17 +6,14 @@ from typing import Any, ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.content import Content
-from textual.widgets import Static
 
 from localcdap.api.schema import Schema
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.field_answers import Direction
 from localcdap.metadata.lineage.relations import DatasetId
-from localcdap.text import sanitize_for_terminal
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.records.values import build_table
 from localcdap.tui.screens.lineage.graph import (
@@ -26,7 +23,6 @@ from localcdap.tui.screens.lineage.graph import (
     list_impact,
     merge_traces,
 )
-from localcdap.tui.widgets.footer import StudioFooter
 
 MOST_HOPS: Final = 100
 """Further than any real chain of pipelines."""
@@ -62,12 +58,9 @@ class ImpactDialog(DialogScreen[None]):
         Binding("escape,q", "dismiss_empty", "back", id="lineage.back")
     ]
     DEFAULT_CSS = """
-    ImpactDialog { align: center middle; background: $background 60%; }
-    ImpactDialog > Vertical {
-        width: 110; max-width: 96%; height: 30; max-height: 90%; padding: 1 2; background: $surface;
-    }
-    ImpactDialog #impact-title { height: auto; margin-bottom: 1; }
+    ImpactDialog > #dialog { width: 110; height: 30; }
     """
+    HAS_FOOTER = True
     AUTO_FOCUS = "RecordGrid"
 
     def __init__(self, title: str, graph: LineageGraph) -> None:
@@ -75,23 +68,14 @@ class ImpactDialog(DialogScreen[None]):
         self._title = title
         self._graph = graph
 
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Static(id="impact-title")
-            yield RecordTable(id="impact")
-        yield StudioFooter()
+    def compose_body(self) -> ComposeResult:
+        yield create_title(
+            sanitize_name(self._title),
+            "what comes from it and changes with it; a copies the table as CSV, A as JSON",
+        )
+        yield RecordTable(id="impact")
 
     def on_mount(self) -> None:
-        title = sanitize_for_terminal(self._title, single_line=True)
-        self.query_one("#impact-title", Static).update(
-            Content.assemble(
-                (title, "bold"),
-                (
-                    "  what comes from it and changes with it; a copies the table as CSV, A as JSON",
-                    "$foreground 60%",
-                ),
-            )
-        )
         note = "some results are left out" if self._graph.is_truncated else ""
         rows = list_rows(self._graph)
         if rows:

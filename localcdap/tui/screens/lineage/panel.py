@@ -12,9 +12,16 @@ from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.edge_texts import describe_influence
 from localcdap.metadata.lineage.field_answers import OperationInfo, ProgramOperations
 from localcdap.metadata.lineage.relations import ProgramId
-from localcdap.text import plural, sanitize_for_terminal
-from localcdap.tui.labels import RUN_MARKS, format_age, format_status
-from localcdap.tui.screens.details import MUTED, format_title, join_parts
+from localcdap.text import plural
+from localcdap.tui.labels import (
+    MUTED,
+    RUN_MARKS,
+    format_age,
+    format_status,
+    format_title,
+    join_parts,
+    sanitize_name,
+)
 from localcdap.tui.screens.lineage.facts import NodeFacts
 from localcdap.tui.screens.lineage.graph import (
     LineageGraph,
@@ -37,7 +44,7 @@ def format_facts(facts: NodeFacts, graph: LineageGraph) -> Content:
     else:
         kind = "pipeline" if isinstance(node, ProgramId) else _describe_kind(facts)
     return join_parts(
-        format_title(_clean(format_node(node)), _clean(kind)),
+        format_title(sanitize_name(format_node(node)), sanitize_name(kind)),
         _join(_list_metadata(facts)),
         _join(_list_run(facts)),
         _join(_list_links(graph, node)),
@@ -63,7 +70,7 @@ def _list_metadata(facts: NodeFacts) -> Iterator[Content]:
     if own.tags:
         yield Content.assemble(("tags  ", MUTED), ", ".join(own.tags))
     for key, value in sorted(own.properties.items()):
-        yield Content.assemble((f"{key}  ", MUTED), _clean(value))
+        yield Content.assemble((f"{key}  ", MUTED), sanitize_name(value))
 
 
 def _list_run(facts: NodeFacts) -> Iterator[Content]:
@@ -73,14 +80,14 @@ def _list_run(facts: NodeFacts) -> Iterator[Content]:
     if run is not None:
         mark, style = RUN_MARKS[run.status]
         said = "last run" if isinstance(node, ProgramId) else f"last written by {run.pipeline}"
-        yield Content.assemble((f"{_clean(said)}  ", MUTED), format_age(run.starting))
+        yield Content.assemble((f"{sanitize_name(said)}  ", MUTED), format_age(run.starting))
         status = f" {format_status(run.status)}"
         count = f", {plural(facts.written, 'record')}" if facts.written is not None else ""
         yield Content.assemble((mark, style), f"{status}{count}")
         yield Content.styled(f"run {run.run}", MUTED)
     elif facts.description is not None and facts.description.last_write is not None:
         last = facts.description.last_write
-        said = f"last written by {_clean(last.application)}  "
+        said = f"last written by {sanitize_name(last.application)}  "
         yield Content.assemble((said, MUTED), format_age(last.time), ", a run that was removed")
     elif facts.description is not None:
         yield Content.styled("no run has written this dataset", MUTED)
@@ -106,7 +113,7 @@ def _list_ends(
         said = "; ".join(map(describe_influence, influences)) or _describe_plain(link, of)
         by = ", ".join(sorted(graph.links[link]))
         told = f"  {said}" + (f", by {by}" if by else "")
-        yield Content.assemble(f"  {_clean(shown)}", (_clean(told), MUTED))
+        yield Content.assemble(f"  {sanitize_name(shown)}", (sanitize_name(told), MUTED))
     if len(ends) > _MOST_LINES:
         yield Content.styled(f"  and {len(ends) - _MOST_LINES:,} more", MUTED)
 
@@ -129,7 +136,7 @@ def _list_fields(facts: NodeFacts) -> Iterator[Content]:
         yield Content.styled("fields", f"{MUTED} italic")
     for field in fields[:_MOST_LINES]:
         said = "" if field.lineage else "  no lineage yet"
-        yield Content.assemble(f"  {_clean(field.name)}", (said, MUTED))
+        yield Content.assemble(f"  {sanitize_name(field.name)}", (said, MUTED))
     if len(fields) > _MOST_LINES:
         yield Content.styled(f"  and {len(fields) - _MOST_LINES:,} more", MUTED)
 
@@ -145,14 +152,14 @@ def _list_operations(title: str, facts: NodeFacts, *, is_incoming: bool) -> Iter
     yield Content.styled(title, f"{MUTED} italic")
     for way in ways:
         programs = ", ".join(each.program.application for each in way.programs)
-        yield Content.assemble((f"  by {_clean(programs)}", MUTED))
+        yield Content.assemble((f"  by {sanitize_name(programs)}", MUTED))
         for operation in way.operations[:_MOST_LINES]:
             yield from _format_operation(operation)
 
 
 def _format_operation(operation: OperationInfo) -> Iterator[Content]:
     assumed = "  assumed" if operation.assumed else ""
-    yield Content.assemble(f"  {_clean(operation.name)}", (assumed, MUTED))
+    yield Content.assemble(f"  {sanitize_name(operation.name)}", (assumed, MUTED))
     taken, made = operation.inputs, operation.outputs
     before = (
         taken.end_point.name
@@ -160,13 +167,9 @@ def _format_operation(operation: OperationInfo) -> Iterator[Content]:
         else ", ".join(dict.fromkeys(each.name for each in taken.fields or ()))
     )
     after = made.end_point.name if made.end_point is not None else ", ".join(made.fields or ())
-    yield Content.styled(_clean(f"    {before or 'nothing'} → {after or 'dropped'}"), MUTED)
+    yield Content.styled(sanitize_name(f"    {before or 'nothing'} → {after or 'dropped'}"), MUTED)
     if operation.description:
-        yield Content.styled(_clean(f"    {operation.description}"), MUTED)
-
-
-def _clean(text: str) -> str:
-    return sanitize_for_terminal(text, single_line=True)
+        yield Content.styled(sanitize_name(f"    {operation.description}"), MUTED)
 
 
 def _join(lines: Iterator[Content]) -> Content:

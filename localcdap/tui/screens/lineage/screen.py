@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from textual import on, work
@@ -15,11 +16,14 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.field_answers import Direction, LineageField
-from localcdap.metadata.lineage.relations import DatasetId, ProgramId
+from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId
+from localcdap.metadata.lineage.usage import DatasetUsage
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.canvas import Canvas
+from localcdap.tui.labels import MUTED, format_age, sanitize_name
 from localcdap.tui.lists.changes import watch_topics
+from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.routes import (
     DeployedTarget,
     LineageTarget,
@@ -27,20 +31,51 @@ from localcdap.tui.routes import (
     RunTarget,
     TableTarget,
 )
-from localcdap.tui.screens.details import MUTED
-from localcdap.tui.screens.lineage.exploration import MOST_HOPS, Exploration, read_graph
 from localcdap.tui.screens.lineage.facts import NodeFacts, get_entity, read_facts
 from localcdap.tui.screens.lineage.graph import (
+    MOST_HOPS,
+    Exploration,
     LineageGraph,
     format_mermaid,
     format_node,
     get_dataset,
+    read_graph,
 )
 from localcdap.tui.screens.lineage.impact import ImpactDialog, read_impact
 from localcdap.tui.screens.lineage.node_canvas import LineageCanvas
 from localcdap.tui.screens.lineage.panel import format_facts
-from localcdap.tui.screens.lineage.recent import RecentDatasets
 from localcdap.tui.studio import Choice
+
+_NOTHING_USED: Final = """No run has read or written a dataset yet.
+
+Run a pipeline first: d runs the demo on the home screen (1), r the pipeline in the studio (2). \
+Its datasets are listed here then."""
+_USES: Final = {
+    AccessType.READ: "read by",
+    AccessType.WRITE: "written by",
+    AccessType.READ_WRITE: "read and written by",
+    AccessType.UNKNOWN: "used by",
+}
+
+
+class RecentDatasets(FilteredList):
+    """The datasets that runs used last, the newest first; the key of an entry is the name."""
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(verb="show lineage", empty=_NOTHING_USED, id=id)
+
+    def fill(self, usages: Sequence[DatasetUsage]) -> None:
+        self.set_entries([_build_entry(each) for each in usages])
+
+
+def _build_entry(usage: DatasetUsage) -> ListEntry:
+    pipeline = sanitize_name(usage.program.application)
+    return ListEntry(
+        usage.dataset.dataset,
+        sanitize_name(usage.dataset.dataset),
+        hint=f"{_USES[usage.access]} {pipeline} {format_age(usage.last_start)}",
+    )
+
 
 _NEEDS_FOCUS: Final = ("mode", "hops", "indirect", "direction", "export", "field")
 _NEEDS_NODE: Final = ("expand", "collapse", "impact", "open_node", "copy")
@@ -56,7 +91,6 @@ class LineageScreen(AreaScreen):
 
     AREA = "lineage"
     CSS_PATH = "lineage.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d", "dataset", "choose a dataset", id="lineage.dataset"),
@@ -171,21 +205,13 @@ class LineageScreen(AreaScreen):
         event.stop()
         self._explore(Exploration(DatasetId(self.studio.namespace, event.key)))
 
-    @on(RecentDatasets.Highlighted)
-    def _keep_highlighted(self, event: RecentDatasets.Highlighted) -> None:
-        event.stop()
-
     def _show_error(self, error: LocalcdapError) -> None:
         """Show what is wrong, and go back to what was shown before."""
-        self.studio.show_notice(error.message, error.corrective_action or "", "error")
+        self.studio.report_error(error)
         self.exploration = self._previous.pop() if self._previous else None
         self._load()
 
     @on(Canvas.Selected)
-    def _show_selected(self, event: Canvas.Selected) -> None:
-        event.stop()
-        self._read_facts()
-
     def _read_facts(self) -> None:
         node = self.canvas.node
         self.refresh_bindings()
@@ -244,7 +270,7 @@ class LineageScreen(AreaScreen):
                 "there is no dataset yet; a run leaves those that it reads and writes", "dataset"
             )
             return
-        choices = [Choice(_clean(each.dataset), each) for each in found]
+        choices = [Choice(sanitize_name(each.dataset), each) for each in found]
         chosen = await self.studio.choose(choices, title="Lineage of the dataset")
         if chosen is not None:
             self._explore(Exploration(chosen))
@@ -259,16 +285,12 @@ class LineageScreen(AreaScreen):
         if dataset is None:
             return
         entity = dataset.to_entity()
-        try:
-            found = await self.call_and_wait(lambda cdap: cdap.lineage.describe(entity))
-        except LocalcdapError as error:
-            self.studio.show_notice(error.message, error.corrective_action or "", "error")
-            return
+        found = await self.call_and_wait(lambda cdap: cdap.lineage.describe(entity))
         if not found.fields:
             self.studio.explain_no_effect(f"no field of {dataset.dataset} is known", "field")
             return
         choices = [_build_field_choice(each) for each in found.fields]
-        title = f"Lineage of the field, in {_clean(dataset.dataset)}"
+        title = f"Lineage of the field, in {sanitize_name(dataset.dataset)}"
         chosen = await self.studio.choose(choices, title=title)
         if chosen is not None:
             self._explore(Exploration(DatasetField(dataset, chosen)))
@@ -397,7 +419,7 @@ class LineageScreen(AreaScreen):
 
 def _build_field_choice(field: LineageField) -> Choice[str]:
     hint = "" if field.lineage else "no lineage yet"
-    return Choice(_clean(field.name), field.name, hint=hint)
+    return Choice(sanitize_name(field.name), field.name, hint=hint)
 
 
 def _format_title(shown: Exploration | None) -> Content:
@@ -409,7 +431,9 @@ def _format_title(shown: Exploration | None) -> Content:
         parts.append("with indirect" if shown.indirect else "direct only")
     if shown.expanded:
         parts.append(f"{len(shown.expanded)} expanded")
-    return Content.assemble((_clean(_name_focus(shown)), "bold"), (f"  {' · '.join(parts)}", MUTED))
+    return Content.assemble(
+        (sanitize_name(_name_focus(shown)), "bold"), (f"  {' · '.join(parts)}", MUTED)
+    )
 
 
 def _name_focus(shown: Exploration) -> str:
@@ -427,7 +451,7 @@ def _format_legend(shown: Exploration | None, graph: LineageGraph) -> Content:
         said = f"no run has read or written {_name_focus(shown)}"
         if shown.is_of_fields:
             said = f"no pipeline or run relates {_name_focus(shown)} to another field"
-        return Content.styled(_clean(said), MUTED)
+        return Content.styled(sanitize_name(said), MUTED)
     kinds = (
         "── values   ╌╌ decides about values only   ? assumed"
         if shown.is_of_fields
@@ -435,7 +459,3 @@ def _format_legend(shown: Exploration | None, graph: LineageGraph) -> Content:
     )
     more = "   ! a part is not drawn: choose a field" if graph.is_truncated else ""
     return Content.assemble((kinds, MUTED), (more, "$text-warning"))
-
-
-def _clean(text: str) -> str:
-    return sanitize_for_terminal(text, single_line=True)

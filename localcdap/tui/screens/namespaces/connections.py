@@ -1,4 +1,4 @@
-"""The connections of a namespace: properties of other systems that stages share as ``${conn(name)}``."""
+"""The connections of a namespace, which stages share as ``${conn(name)}``: their list, and one in a form."""
 
 from __future__ import annotations
 
@@ -11,16 +11,98 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Static
+from textual.widgets import Input, Static, TextArea
 
-from localcdap.api.app.connections import Connection
+from localcdap.api.app.connections import Connection, ConnectionPlugin
 from localcdap.api.connector import ConnectorFailure
 from localcdap.api.errors import BadRequestError
 from localcdap.decoders import decode_json
+from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_row
+from localcdap.tui.dialogs.property_lines import format_properties, parse_properties
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.routes import PrepTarget
-from localcdap.tui.screens.namespaces.connection_dialog import ConnectionDialog
 from localcdap.tui.studio import StudioNode
+
+_HELP = (
+    "One name=value a line, with the names that the plugin's own properties have. Values of names such as "
+    "password or token are stored as secure keys."
+)
+
+
+class ConnectionDialog(DialogScreen[Connection]):
+    """Lets its user fill in a connection; the answer is the connection to store.
+
+    :param connection: the one to change, which keeps its name; None for a new one.
+    """
+
+    DEFAULT_CSS = """
+    ConnectionDialog {
+        & > #dialog { width: 76; }
+        & .row > .label { width: 14; }
+        & .row > TextArea { height: 8; }
+        & #connection-help { height: auto; color: $text-muted; margin-top: 1; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "accept", "save", priority=True),
+    ]
+
+    def __init__(self, connection: Connection | None) -> None:
+        super().__init__()
+        self._given = connection
+
+    def compose_body(self) -> ComposeResult:
+        given = self._given
+        title = "New connection" if given is None else f"Connection {given.name}"
+        yield Static(Content(title), id="dialog-title")
+        if given is None:
+            yield create_row("name", Input(id="connection-name", compact=True))
+        kind = given.connection_type if given is not None else ""
+        example = "PostgreSQL, GCS …"
+        yield create_row(
+            "type", Input(kind, placeholder=example, id="connection-type", compact=True)
+        )
+        description = given.description if given is not None else ""
+        yield create_row(
+            "description", Input(description, id="connection-description", compact=True)
+        )
+        text = format_properties(given.plugin.properties if given is not None else {})
+        area = TextArea(text, tab_behavior="focus", id="connection-properties")
+        yield create_row("properties", area)
+        yield Static(Content(_HELP), id="connection-help")
+        yield Static(id="dialog-problem")
+        yield from self.compose_buttons("Save")
+
+    @on(Input.Submitted)
+    def _go_on(self) -> None:
+        self.focus_next()
+
+    def action_accept(self) -> None:
+        """Answer with the connection, or say what is wrong."""
+        problems: list[str] = []
+        given = self._given
+        name = given.name if given is not None else self._read("connection-name")
+        kind = self._read("connection-type")
+        if not name:
+            problems.append("Give the connection a name.")
+        if not kind:
+            problems.append("Give the type of the other system.")
+        text = self.query_one("#connection-properties", TextArea).text
+        properties = parse_properties(text, problems)
+        if problems:
+            self.show_problem(" ".join(problems))
+            return
+        plugin = ConnectionPlugin(
+            given.plugin.name if given is not None else kind,
+            properties=properties,
+            category=given.plugin.category if given is not None else None,
+            artifact=given.plugin.artifact if given is not None else None,
+        )
+        self.dismiss(Connection(name, kind, plugin, self._read("connection-description")))
+
+    def _read(self, id: str) -> str:
+        return self.query_one(f"#{id}", Input).value.strip()
+
 
 _TITLE = (
     "A stage takes its properties from a connection with the property 'connection' = ${conn(name)} and "
@@ -60,6 +142,7 @@ class ConnectionsPanel(StudioNode, Vertical):
         yield Static(Content(_TITLE), id="connections-title")
         yield FilteredList(
             verb="edit",
+            action="edit",
             id="connections",
             empty="No connections. a creates one; I imports one that Data Fusion exported.",
         )
@@ -155,16 +238,6 @@ class ConnectionsPanel(StudioNode, Vertical):
     def action_copy(self) -> None:
         self.studio.copy_text(f"${{conn({self.query_one(FilteredList).key})}}", "macro")
 
-    @on(FilteredList.Chosen)
-    def _edit_chosen(self, event: FilteredList.Chosen) -> None:
-        event.stop()
-        self.action_edit()
-
-    @on(FilteredList.Highlighted)
-    def _update_keys(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-        self.refresh_bindings()
-
     def _put(self, connection: Connection) -> None:
         namespace = self._namespace
         self.call(
@@ -182,7 +255,6 @@ class ConnectionsPanel(StudioNode, Vertical):
     def _fill(self, connections: list[Connection]) -> None:
         self._connections = {each.name: each for each in connections}
         self.query_one(FilteredList).set_entries([_build_entry(each) for each in connections])
-        self.refresh_bindings()
 
 
 def _build_entry(connection: Connection) -> ListEntry:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -89,6 +89,7 @@ class PreferencesPanel(StudioNode, Vertical):
         yield Static(id="preferences-level")
         yield FilteredList(
             verb="change",
+            action="change",
             id="preferences",
             empty="No preferences here or at a higher level. Press 'a' to set one.",
         )
@@ -146,16 +147,6 @@ class PreferencesPanel(StudioNode, Vertical):
             on_result=lambda names: self._choose_level(namespace, names),
         )
 
-    @on(FilteredList.Chosen)
-    def _change_chosen(self, event: FilteredList.Chosen) -> None:
-        event.stop()
-        self.action_change()
-
-    @on(FilteredList.Highlighted)
-    def _update_keys(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-        self.refresh_bindings()
-
     @work
     async def _choose_level(self, namespace: str, names: list[str]) -> None:
         levels = [
@@ -164,8 +155,8 @@ class PreferencesPanel(StudioNode, Vertical):
             *(PreferenceLevel(namespace, name) for name in names),
         ]
         choices = [Choice(format_level(level), level) for level in levels]
-        start = levels.index(self.level) if self.level in levels else 0
-        chosen = await self.studio.choose(choices, title="Preferences of which level", start=start)
+        title = "Preferences of which level"
+        chosen = await self.studio.choose(choices, title=title, current=self.level)
         if chosen is not None:
             self.show(chosen)
 
@@ -216,7 +207,6 @@ class PreferencesPanel(StudioNode, Vertical):
                 ),
             )
         )
-        self.refresh_bindings()
 
     def _build_entry(self, preference: EffectivePreference) -> ListEntry:
         is_own = preference.origin == self.level

@@ -27,8 +27,11 @@ from localcdap.tui.dialogs.path_completion import expand_path
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screens.namespaces.connections import ConnectionsPanel
-from localcdap.tui.screens.namespaces.contents import ContentCounts, read_contents
-from localcdap.tui.screens.namespaces.contents_panel import ContentsPanel
+from localcdap.tui.screens.namespaces.contents_panel import (
+    ContentCounts,
+    ContentsPanel,
+    read_contents,
+)
 from localcdap.tui.screens.namespaces.preferences import PreferencesPanel
 from localcdap.tui.screens.namespaces.secure_keys import SecureKeysPanel
 from localcdap.tui.screens.namespaces.sync_dialog import SyncDialog
@@ -50,7 +53,6 @@ class NamespacesScreen(AreaScreen):
 
     AREA = "namespaces"
     CSS_PATH = "namespaces.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#namespaces FilteredListOptions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "tab('contents')", "contents", id="namespaces.contents"),
@@ -116,7 +118,6 @@ class NamespacesScreen(AreaScreen):
         self.studio.show_notice(f"Switched to namespace {event.key}.")
 
     def _show(self, name: str | None) -> None:
-        self.refresh_bindings()
         if name is None or name not in self._namespaces:
             return
         self.query_one(ContentsPanel).show(name)
@@ -221,7 +222,7 @@ class NamespacesScreen(AreaScreen):
             if isinstance(error, ConflictError) and not force:
                 self._ask_to_force(name, error)
             else:
-                self.studio.show_notice(error.message, error.corrective_action or "", "error")
+                self.studio.report_error(error)
 
         def delete(cdap: Cdap) -> NamespaceDeletion:
             return cdap.namespaces.delete(name, force)

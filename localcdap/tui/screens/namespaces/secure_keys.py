@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -55,7 +55,10 @@ class SecureKeysPanel(StudioNode, Vertical):
             id="secure-keys-title",
         )
         yield FilteredList(
-            verb="change value", id="secure-keys", empty="No secure keys. a creates one."
+            verb="change value",
+            action="replace",
+            id="secure-keys",
+            empty="No secure keys. a creates one.",
         )
 
     def show(self, namespace: str) -> None:
@@ -100,16 +103,6 @@ class SecureKeysPanel(StudioNode, Vertical):
     def action_copy(self) -> None:
         self.studio.copy_text(f"${{secure({self.query_one(FilteredList).key})}}", "macro")
 
-    @on(FilteredList.Chosen)
-    def _replace_chosen(self, event: FilteredList.Chosen) -> None:
-        event.stop()
-        self.action_replace()
-
-    @on(FilteredList.Highlighted)
-    def _update_keys(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-        self.refresh_bindings()
-
     async def _ask_value(self, name: str, description: str) -> None:
         namespace = self._namespace
         value = await self.studio.ask(
@@ -134,7 +127,6 @@ class SecureKeysPanel(StudioNode, Vertical):
     def _fill(self, keys: list[SecureKey]) -> None:
         self._keys = {key.name: key for key in keys}
         self.query_one(FilteredList).set_entries([_build_entry(key) for key in keys])
-        self.refresh_bindings()
 
 
 def _build_entry(key: SecureKey) -> ListEntry:

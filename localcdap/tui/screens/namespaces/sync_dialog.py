@@ -9,18 +9,18 @@ from typing import ClassVar, Final
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
-from localcdap.api.errors import LocalcdapError
 from localcdap.host.cdap import Cdap
 from localcdap.sync.merge import Side
 from localcdap.sync.model import Conflict, SyncAction, SyncOutcome, SyncPlan
 from localcdap.sync.synchronizer import Synchronizer
 from localcdap.sync.texts import format_conflict_side, list_questions
 from localcdap.text import plural, sanitize_for_terminal
-from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 
 _SIGNS: Final = {SyncAction.ADD: "+", SyncAction.CHANGE: "~", SyncAction.DELETE: "-"}
@@ -32,12 +32,7 @@ class SyncDialog(DialogScreen[None]):
     """Shows what a synchronization will do, lets its user solve conflicts, and makes it."""
 
     DEFAULT_CSS = """
-    SyncDialog { align: center middle; background: $background 60%; }
-    SyncDialog > Vertical {
-        width: 110; max-width: 96%; height: 34; max-height: 92%; padding: 1 2; background: $surface;
-    }
-    SyncDialog #sync-title { height: auto; margin-bottom: 1; }
-    SyncDialog FilteredList { height: 1fr; }
+    SyncDialog > #dialog { width: 110; height: 34; max-height: 92%; }
     SyncDialog VerticalScroll { height: auto; max-height: 12; margin-top: 1; }
     SyncDialog #sync-detail { height: auto; }
     """
@@ -51,6 +46,7 @@ class SyncDialog(DialogScreen[None]):
         Binding("q", "dismiss_empty", "back", show=False),
     ]
     AUTO_FOCUS = "FilteredListOptions"
+    HAS_FOOTER = True
 
     def __init__(self, namespace: str, folder: Path) -> None:
         super().__init__()
@@ -59,21 +55,14 @@ class SyncDialog(DialogScreen[None]):
         self._choices: dict[str, Side] = {}
         self._plan: SyncPlan | None = None
 
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Static(id="sync-title")
-            yield FilteredList(can_filter=False, empty="Comparing …")
-            with VerticalScroll(can_focus=False):
-                yield Static(id="sync-detail")
-        yield Footer(show_command_palette=False)
+    def compose_body(self) -> ComposeResult:
+        folder = sanitize_name(str(self._folder))
+        yield create_title(f"Synchronize {self._namespace}", folder)
+        yield FilteredList(can_filter=False, empty="Comparing …")
+        with VerticalScroll(can_focus=False):
+            yield Static(id="sync-detail")
 
     def on_mount(self) -> None:
-        shown = sanitize_for_terminal(str(self._folder), single_line=True)
-        self.query_one("#sync-title", Static).update(
-            Content.assemble(
-                (f"Synchronize {self._namespace}  ", "bold"), (shown, "$foreground 60%")
-            )
-        )
         self.action_compare()
 
     def explain_disabled(self, action: str) -> str | None:
@@ -128,22 +117,16 @@ class SyncDialog(DialogScreen[None]):
         if shown is None or reason is not None:
             self.studio.explain_no_effect(reason or "", "synchronize")
             return
-        try:
-            plan = await self.call_and_wait(self._plan_again)
-            if plan.problems or plan.conflicts or not _has_seen(shown, plan):
-                self._take_plan(plan)
-                self.studio.show_notice("More has changed meanwhile.", "Look again.", "warning")
-                return
-            questions = "\n".join(list_questions(plan))
-            if questions and not await self.studio.confirm(
-                "Go on?", sanitize_for_terminal(questions), "Go on"
-            ):
-                return
-            outcome = await self.call_and_wait(lambda cdap: self._apply(cdap, plan))
-        except LocalcdapError as error:
-            self.studio.report_error(error)
-        else:
-            self._show_outcome(plan, outcome)
+        plan = await self.call_and_wait(self._plan_again)
+        if plan.problems or plan.conflicts or not _has_seen(shown, plan):
+            self._take_plan(plan)
+            self.studio.show_notice("More has changed meanwhile.", "Look again.", "warning")
+            return
+        questions = sanitize_for_terminal("\n".join(list_questions(plan)))
+        if questions and not await self.studio.confirm("Go on?", questions, "Go on"):
+            return
+        outcome = await self.call_and_wait(lambda cdap: self._apply(cdap, plan))
+        self._show_outcome(plan, outcome)
 
     def _plan_again(self, cdap: Cdap) -> SyncPlan:
         synchronizer = Synchronizer(cdap.sync, self._namespace, self._folder)
@@ -187,10 +170,6 @@ class SyncDialog(DialogScreen[None]):
         self._show_detail()
 
     @on(FilteredList.Highlighted)
-    def _follow_highlight(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-        self._show_detail()
-
     def _show_detail(self) -> None:
         conflict, detail = self._highlighted, Content("")
         key = self.query_one(FilteredList).key or ""
@@ -201,7 +180,6 @@ class SyncDialog(DialogScreen[None]):
             text = f"{problem.message}\n{problem.corrective_action or ''}".strip()
             detail = Content(sanitize_for_terminal(text))
         self.query_one("#sync-detail", Static).update(detail)
-        self.refresh_bindings()
 
     @property
     def _highlighted(self) -> Conflict | None:
@@ -238,7 +216,7 @@ def _list_entries(plan: SyncPlan, choices: Mapping[str, Side]) -> Iterator[ListE
 
 
 def _build_entry(key: str, label: str, mark: str, hint: str, group: str) -> ListEntry:
-    return ListEntry(key, sanitize_for_terminal(label, single_line=True), mark, hint, group)
+    return ListEntry(key, sanitize_name(label), mark, hint, group)
 
 
 def _format_conflict(conflict: Conflict) -> Content:

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from localcdap.api.config import PluginProperty
 from localcdap.artifacts.model import ArtifactDetail, HiddenPlugin, PluginInfo, PluginSummary
-from localcdap.tui.screens.details import MUTED, format_title, join_parts
+from localcdap.tui.labels import MUTED, format_title, join_parts
 from localcdap.tui.screens.plugins.catalog import PluginCatalog
 
 _GRAINS = {

@@ -32,7 +32,6 @@ from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.routes import NavigationTarget, PluginTarget
 from localcdap.tui.screens.plugins import details
-from localcdap.tui.screens.plugins.capability_filter import CapabilityFilter
 from localcdap.tui.screens.plugins.catalog import (
     PluginCatalog,
     build_entries_by_artifact,
@@ -42,6 +41,7 @@ from localcdap.tui.screens.plugins.catalog import (
 )
 from localcdap.tui.studio import Choice
 from localcdap.tui.system.external_editor import edit_file
+from localcdap.tui.widgets.capability_filter import CapabilityFilter
 
 
 class PluginsScreen(AreaScreen):
@@ -49,7 +49,6 @@ class PluginsScreen(AreaScreen):
 
     AREA = "plugins"
     CSS_PATH = "plugins.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#plugins FilteredListOptions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "group", "by type or artifact", id="plugins.group"),
@@ -110,7 +109,6 @@ class PluginsScreen(AreaScreen):
         listing.set_entries(entries(catalog, with_hidden=self._shows_hidden))
         self.query_one("#plugins-note", Static).update(_format_note(catalog, self._shows_hidden))
         self._show_details(listing.key)
-        self.refresh_bindings()
 
     @on(CapabilityFilter.Changed)
     def _filter_by_capability(self, event: CapabilityFilter.Changed) -> None:
@@ -121,7 +119,6 @@ class PluginsScreen(AreaScreen):
     def _show_highlighted(self, event: FilteredList.Highlighted) -> None:
         event.stop()
         self._show_details(event.key)
-        self.refresh_bindings()
 
     @on(FilteredList.Chosen, "#plugins")
     def _focus_details(self, event: FilteredList.Chosen) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -11,11 +13,13 @@ from typing import Any, ClassVar, Final
 import msgspec
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import ProgressBar, Static
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.connectors.all_records import ConnectionData, RecordCopier
+from localcdap.datasets.table_files import copy_table
 from localcdap.decoders import convert
 from localcdap.expectations.reader import to_json
 from localcdap.expectations.results import RuleResult, describe_result
@@ -24,30 +28,51 @@ from localcdap.host.cdap import Cdap
 from localcdap.pipeline.recipe_files import apply_recipe
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
-from localcdap.tui.screens.details import MUTED
-from localcdap.tui.screens.prep.all_rows_input import open_all_rows
-from localcdap.tui.screens.prep.answers import PrepColumn
-from localcdap.tui.screens.prep.source import PrepRequest
+from localcdap.tui.labels import MUTED, sanitize_name
+from localcdap.tui.screens.prep.exports import find_reader
+from localcdap.tui.screens.prep.source import FILE_OPTIONS, PrepRequest, read_view
 from localcdap.tui.service_calls import deliver
+from localcdap.workspace_views import ColumnTotals, ColumnView
+
+
+@contextlib.contextmanager
+def open_all_rows(
+    cdap: Cdap,
+    request: PrepRequest,
+    is_stopped: Callable[[], bool],
+    show: Callable[[float | None], None],
+) -> Iterator[dict[str, Any]]:
+    """Give the input of the method ``apply`` of Wrangler. Other data than files become a file that is
+    deleted afterwards.
+
+    :param is_stopped: whether nobody waits for it any more; no more is read then.
+    :param show: takes the share that is copied.
+    :raises BadRequestError: when the data cannot be read.
+    """
+    source = request.source
+    copier = RecordCopier(cdap.connectors, cdap.runs, is_stopped, show)
+    data = ConnectionData(request.namespace, source.connection, source.place, source.reading)
+    path = source.path
+    if source.connection and source.types is None:
+        path = copier.find_file(data)
+    if path:
+        yield {"path": path, **{name: getattr(source, name) for name in FILE_OPTIONS}}
+        return
+    with tempfile.TemporaryDirectory(prefix="localcdap-") as folder:
+        rows = Path(folder) / "rows.parquet"
+        if source.connection:
+            before = read_view(cdap, replace(request, step=0))
+            reader = find_reader(cdap, request, before)
+            copier.copy(data, reader, request.arguments, rows)
+        else:
+            copy_table(cdap.sql, request.namespace, source.table, rows, is_stopped)
+        yield {"path": str(rows), "format": "parquet"}
+
 
 _NOTABLE: Final = 0.01
 """The difference of two shares from which on it is worth a line."""
 _MANY_MORE: Final = 2
 """How many times as many different values are worth a line."""
-
-
-class PrepTotals(msgspec.Struct):
-    """What a column of all rows is like; see the plugin method ``apply``."""
-
-    name: str
-    type: str
-    rows: int
-    nulls: int
-    empty: int
-    distinct: int
-    has_more: bool
-    lowest: str | None = None
-    highest: str | None = None
 
 
 class AllRowsDialog(DialogScreen[dict[str, Any]]):
@@ -61,18 +86,13 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
 
     DEFAULT_CSS = """
     AllRowsDialog {
-        align: center middle;
-        background: $background 60%;
-        & > #all-rows {
-            width: 100; max-width: 94%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
-        }
-        & #all-rows-title { height: auto; text-style: bold; }
-        & #all-rows-bar { height: 1; margin: 1 0; width: 1fr; }
+        & > #dialog { width: 100; }
+        & #all-rows-bar { height: 1; margin-bottom: 1; width: 1fr; }
         & #all-rows-bar Bar { width: 1fr; }
         & #all-rows-counts { height: auto; }
         & #all-rows-scroll { height: auto; max-height: 16; margin-top: 1; }
         & #all-rows-columns { height: auto; }
-        & #all-rows-keys { height: 1; margin-top: 1; color: $foreground 60%; }
+        & #dialog-keys { margin-top: 1; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -80,7 +100,7 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
     ]
 
     def __init__(
-        self, request: PrepRequest, output: Path | None, sample: Sequence[PrepColumn]
+        self, request: PrepRequest, output: Path | None, sample: Sequence[ColumnView]
     ) -> None:
         super().__init__()
         self._request = request
@@ -89,19 +109,18 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
         self._is_stopped = False
         self._last: dict[str, Any] | None = None
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         name = sanitize_for_terminal(self._request.source.name)
         what = "counted" if self._output is None else f"written to {self._output}"
-        with Vertical(id="all-rows"):
-            yield Static(f"All rows of {name}, {what}", id="all-rows-title", markup=False)
-            yield ProgressBar(total=1.0, show_eta=False, id="all-rows-bar")
-            yield Static("", id="all-rows-counts", markup=False)
-            with VerticalScroll(id="all-rows-scroll"):
-                yield Static("", id="all-rows-columns")
-            yield Static("esc stops it; nothing is written then", id="all-rows-keys")
+        yield Static(f"All rows of {name}, {what}", id="dialog-title", markup=False)
+        yield ProgressBar(total=1.0, show_eta=False, id="all-rows-bar")
+        yield Static("", id="all-rows-counts", markup=False)
+        with VerticalScroll(id="all-rows-scroll"):
+            yield Static("", id="all-rows-columns")
+        yield Static("esc stops it; nothing is written then", id="dialog-keys")
 
     def on_mount(self) -> None:
-        self.call(self._run, self._show_end, on_error=self._show_error)
+        self.call(self._run, self._show_end, on_error=self.show_error)
 
     def on_unmount(self) -> None:
         self._is_stopped = True
@@ -160,12 +179,12 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
             return
         self._last = progress
         self._show_progress(progress)
-        columns = convert(progress["columns"], list[PrepTotals])
+        columns = convert(progress["columns"], list[ColumnTotals])
         self.query_one("#all-rows-columns", Static).update(format_comparison(self._sample, columns))
-        self.query_one("#all-rows-keys", Static).update("enter or esc closes")
+        self.query_one("#dialog-keys", Static).update("enter or esc closes")
 
-    def _show_error(self, error: LocalcdapError) -> None:
-        self.studio.show_notice(error.message, error.corrective_action or "", "error")
+    def show_error(self, error: LocalcdapError) -> None:
+        self.studio.report_error(error)
         self.dismiss(None)
 
 
@@ -184,14 +203,14 @@ def format_counts(progress: dict[str, Any]) -> str:
     return "\n".join([" · ".join(parts), *map(sanitize_for_terminal, [*problems, *expected])])
 
 
-def format_comparison(sample: Sequence[PrepColumn], columns: Sequence[PrepTotals]) -> Content:
+def format_comparison(sample: Sequence[ColumnView], columns: Sequence[ColumnTotals]) -> Content:
     """Return what all rows have that the sample did not show, column by column."""
     known = {each.name: each for each in sample}
     lines: list[Content | str] = []
     for column in columns:
         found = describe_surprises(known.get(column.name), column)
         if found:
-            name = sanitize_for_terminal(column.name, single_line=True)
+            name = sanitize_name(column.name)
             lines.append(Content.assemble((f"{name}  ", "bold"), " · ".join(found)))
     same = len(columns) - len(lines)
     if same:
@@ -201,7 +220,7 @@ def format_comparison(sample: Sequence[PrepColumn], columns: Sequence[PrepTotals
     return Content("\n").join([title, *map(Content.assemble, lines)])
 
 
-def describe_surprises(sample: PrepColumn | None, column: PrepTotals) -> list[str]:
+def describe_surprises(sample: ColumnView | None, column: ColumnTotals) -> list[str]:
     """Return in which ways all rows of a column differ from those of the sample."""
     if sample is None or sample.profile is None:
         return ["the sample does not have it"]
@@ -230,4 +249,4 @@ def describe_surprises(sample: PrepColumn | None, column: PrepTotals) -> list[st
     if not is_unique and column.distinct > _MANY_MORE * max(1, profile.distinct):
         least = "more than " if column.has_more else ""
         found.append(f"{profile.distinct:,} → {least}{column.distinct:,} values")
-    return [sanitize_for_terminal(each, single_line=True) for each in found]
+    return [sanitize_name(each) for each in found]

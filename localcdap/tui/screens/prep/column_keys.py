@@ -1,4 +1,4 @@
-"""The keys of the prep area for a column: its menu, values that mean the same, directives by example."""
+"""The keys of the prep area for a column: its menu, similar values, directives by example, protection."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import ClassVar, Final
 from textual import work
 from textual.binding import Binding, BindingType
 
+from localcdap.api.metadata import MetadataEntity
 from localcdap.expectations.rules import Expectation
+from localcdap.host.cdap import Cdap
 from localcdap.text import plural
-from localcdap.tui.screens.prep.answers import PrepCandidate, PrepCandidates
 from localcdap.tui.screens.prep.menu import (
     CLUSTER_METHODS,
     MenuEntry,
@@ -19,6 +20,7 @@ from localcdap.tui.screens.prep.menu import (
     is_plain_name,
     list_entries,
 )
+from localcdap.tui.screens.prep.panel import format_meaning
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.screens.prep.rule_proposals import propose_rules
 from localcdap.tui.screens.prep.source import (
@@ -27,8 +29,13 @@ from localcdap.tui.screens.prep.source import (
     read_clusters,
 )
 from localcdap.tui.studio import Choice
+from localcdap.workspace_views import CandidateList, ColumnMeaning, DirectiveCandidate
 
 _SEPARATORS: Final = ("|", ";", "~")
+
+
+_TAG = ""
+"""Stands in the choices of :meth:`ColumnKeys.action_protect` for the tags."""
 
 
 class ColumnKeys(RecipeScreen):
@@ -39,6 +46,7 @@ class ColumnKeys(RecipeScreen):
         Binding("E", "example", "directives by example", id="prep.example"),
         Binding("C", "clusters", "values that mean the same", id="prep.clusters", show=False),
         Binding("s", "sort", "sort", id="prep.sort", show=False),
+        Binding("p", "protect", "protect the column", id="prep.protect", show=False),
         Binding("colon", "columns", "go to a column", id="prep.columns", show=False),
     ]
 
@@ -203,9 +211,9 @@ class ColumnKeys(RecipeScreen):
             return None if answer is None else [answer]
         return [part.strip() if sign in answer else part for part in answer.split(sign)]
 
-    async def _choose_candidate(self, name: str, found: PrepCandidates) -> str | None:
+    async def _choose_candidate(self, name: str, found: CandidateList) -> str | None:
         """Take a candidate; return the text for another example when one is wanted."""
-        choices: list[Choice[PrepCandidate | str]] = [
+        choices: list[Choice[DirectiveCandidate | str]] = [
             Choice(
                 each.label,
                 each,
@@ -220,19 +228,72 @@ class ColumnKeys(RecipeScreen):
         chosen = await self.studio.choose(
             choices, title=f"Directives that make this of {name}", on_highlight=self._try_candidate
         )
-        if isinstance(chosen, PrepCandidate):
+        if isinstance(chosen, DirectiveCandidate):
             self.recipe.insert(chosen.directives, self.place)
             self.finish_change()
         elif chosen is None:
             self.read()
         return chosen if isinstance(chosen, str) else None
 
-    def _try_candidate(self, candidate: PrepCandidate | str) -> None:
-        if isinstance(candidate, PrepCandidate):
+    def _try_candidate(self, candidate: DirectiveCandidate | str) -> None:
+        if isinstance(candidate, DirectiveCandidate):
             self._try_directives(candidate.directives)
 
+    # -- protection -----------------------------------------------------------------------------
 
-def format_candidate(candidate: PrepCandidate) -> str:
+    @work(group="prep-dialog", exclusive=True)
+    async def action_protect(self) -> None:
+        """Mask or hash what looks like data about persons, or tag the field."""
+        column = self.column
+        meaning = None if column is None or column.profile is None else column.profile.meaning
+        if column is None or meaning is None:
+            self.studio.explain_no_effect("the values look like nothing to protect", "protect")
+            return
+        if not is_plain_name(column.name):
+            self.studio.explain_no_effect(f"directives cannot name '{column.name}'", "protect")
+            return
+        choices = []
+        for hint in meaning.hints:
+            directive = hint.directive.replace("{c}", column.name)
+            choices.append(Choice(hint.label, directive, detail=directive))
+        choices.append(self._create_tag_choice(meaning))
+        title = f"{column.name} {format_meaning(meaning)}"
+        chosen = await self.studio.choose(choices, title=title, on_highlight=self.try_directive)
+        if chosen is None:
+            self.read()
+        elif chosen == _TAG:
+            self._add_tags(column.name, meaning)
+        else:
+            self.take_directive(chosen)
+
+    def _create_tag_choice(self, meaning: ColumnMeaning) -> Choice[str]:
+        reason = None if self._table else "only fields of tables have tags"
+        return Choice(f"Tag the field: {', '.join(meaning.tags)}", _TAG, reason=reason)
+
+    @property
+    def _table(self) -> str:
+        """The table that is open; an empty text for other data."""
+        return "" if self.source is None else self.source.table
+
+    def _add_tags(self, column: str, meaning: ColumnMeaning) -> None:
+        namespace, table = self.studio.namespace, self._table
+        field = MetadataEntity.of_dataset(table, namespace).append("field", column)
+        tags = meaning.tags
+
+        def add(cdap: Cdap) -> None:
+            cdap.metadata.add(field, tags=tags)
+
+        self.call(
+            add,
+            on_result=lambda _: self.studio.show_notice(
+                f"{table}.{column} is tagged {', '.join(tags)}"
+            ),
+            group="prep-tags",
+        )
+        self.read()
+
+
+def format_candidate(candidate: DirectiveCandidate) -> str:
     """Return its directives, and what it makes of some texts."""
     made = [
         f"{each.text} → {' | '.join('null' if one is None else one for one in each.made)}"

@@ -23,10 +23,10 @@ from localcdap.api.connector import (
 )
 from localcdap.api.errors import LocalcdapError
 from localcdap.connectors.entities import find_connection, format_property
-from localcdap.text import sanitize_for_terminal
 from localcdap.tui.dialogs.path_completion import PathCompletion, split_path
 from localcdap.tui.dialogs.path_dialog import PathDialog
 from localcdap.tui.fuzzy_match import rank_matches
+from localcdap.tui.labels import sanitize_name
 
 _PEEKED: Final = 20
 """Records of a look into data."""
@@ -56,7 +56,7 @@ class ConnectionBrowser(PathDialog[ConnectionPlace]):
 
     DEFAULT_CSS = """
     ConnectionBrowser {
-        & > #files { width: 140; }
+        & > #dialog { width: 140; }
         & #files-row { height: auto; max-height: 42vh; }
         & #files-list { width: 2fr; min-height: 8; }
         & #files-peek { width: 3fr; height: auto; min-height: 8; max-height: 42vh; margin-left: 1;
@@ -227,13 +227,13 @@ def format_sample(sample: RecordSample) -> Group:
 def _format_sampled_cell(value: Any) -> Text:
     if value is None:
         return Text("null", "dim")
-    text = sanitize_for_terminal(str(value), single_line=True)
+    text = sanitize_name(str(value))
     return Text(text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…")
 
 
 def _complete(connection: str, entity: BrowseEntity) -> PathCompletion:
     slash = "/" if entity.can_browse and not entity.path.endswith("/") else ""
-    name = sanitize_for_terminal(entity.name, single_line=True)
+    name = sanitize_name(entity.name)
     return PathCompletion(
         name + slash,
         f"{connection}:{entity.path}{slash}",
@@ -243,11 +243,9 @@ def _complete(connection: str, entity: BrowseEntity) -> PathCompletion:
 
 def _describe(entity: BrowseEntity) -> Text:
     """Return the type and the properties of an entity."""
-    text = Text.assemble(
-        (sanitize_for_terminal(entity.name, single_line=True), "bold"), f"  {entity.type}"
-    )
+    text = Text.assemble((sanitize_name(entity.name), "bold"), f"  {entity.type}")
     for name, each in entity.properties.items():
-        shown = sanitize_for_terminal(format_property(each), single_line=True)
+        shown = sanitize_name(format_property(each))
         text.append(f"\n{name.lower():<15}", "dim").append(shown)
     if entity.can_sample:
         text.append("\n\nf3 shows some records", "dim")

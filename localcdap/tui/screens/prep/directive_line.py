@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
-from localcdap.text import sanitize_for_terminal
 from localcdap.tui.debouncer import Debouncer
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.screens.prep.menu import CURSOR
 
 _PAUSE_S: Final = 0.15
@@ -110,7 +110,7 @@ class DirectiveLine(Vertical):
     def show_problem(self, text: str, *, is_error: bool = False) -> None:
         """Show what is wrong with the directive."""
         line = self.query_one(".problem", Static)
-        line.update(sanitize_for_terminal(text, single_line=True))
+        line.update(sanitize_name(text))
         line.set_class(is_error, "-error")
 
     def know(self, columns: Sequence[str], directives: Sequence[str]) -> None:

@@ -11,14 +11,15 @@ from typing import Any, Final
 
 from localcdap.api.connector import SpecificationRequest
 from localcdap.api.errors import BadRequestError
+from localcdap.api.schema import Schema
 from localcdap.expectations.reader import to_json
 from localcdap.expectations.rules import KEY as EXPECTATIONS
 from localcdap.expectations.rules import Expectation
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.recipe_files import export_recipe
 from localcdap.text import plural
-from localcdap.tui.screens.prep.answers import PrepRecords, PrepView
 from localcdap.tui.screens.prep.source import FILE_OPTIONS, PrepRequest, read_view
+from localcdap.workspace_views import SampleRecords, WorkspaceView
 
 _FORMATS: Final = {
     "json": "json",
@@ -39,8 +40,8 @@ class PreparedData:
     """
 
     request: PrepRequest
-    before: PrepView
-    after: PrepView
+    before: WorkspaceView
+    after: WorkspaceView
     reader: tuple[str, str, dict[str, str]]
 
 
@@ -71,14 +72,14 @@ def build_pipeline(data: PreparedData, duplicates: str | None = None) -> str:
     :raises BadRequestError: when the result has no columns.
     """
     branch = _build_branch(data, "")
-    schema = json.dumps(data.after.schema)
+    schema = _get_schema(data.after)
     if duplicates is not None:
         name, properties = "Distinct", {"fields": ""}
         if duplicates:
             name, properties = "Deduplicate", {"uniqueFields": duplicates}
-        branch.append(_build_stage(name, name, "batchaggregator", properties, schema))
+        branch.append(_build_stage(name, name, "batchaggregator", properties, str(schema)))
     name = _clean_name(data.request)
-    return _write_pipeline(name, branch, [_chain(branch)], data.after.schema)
+    return _write_pipeline(name, branch, [_chain(branch)], schema.to_json())
 
 
 def build_joined_pipeline(
@@ -92,7 +93,8 @@ def build_joined_pipeline(
     """
     branches = [_build_branch(left, " 1"), _build_branch(right, " 2")]
     names = [branch[-1]["name"] for branch in branches]
-    fields, selected = _select_joined(names, (left.after.schema, right.after.schema))
+    schemas = _get_schema(left.after).to_json(), _get_schema(right.after).to_json()
+    fields, selected = _select_joined(names, schemas)
     schema = {"type": "record", "name": "joined", "fields": fields}
     joiner = _build_stage(
         "Joiner",
@@ -134,7 +136,7 @@ def _select_joined(
     return fields, selected
 
 
-def build_stage_text(request: PrepRequest, after: PrepView) -> str:
+def build_stage_text(request: PrepRequest, after: WorkspaceView) -> str:
     """Return the Wrangler stage of a recipe as the canvas of a pipeline takes it.
 
     :raises BadRequestError: when the result has no columns.
@@ -150,15 +152,13 @@ def build_branch_text(data: PreparedData) -> str:
 
 def _build_branch(data: PreparedData, suffix: str) -> list[dict[str, Any]]:
     plugin, type, properties = data.reader
-    schema = json.dumps(data.before.schema)
-    source = _build_stage(f"Source{suffix}", plugin, type, properties, schema)
+    schema = _get_schema(data.before)
+    source = _build_stage(f"Source{suffix}", plugin, type, properties, str(schema))
     return [source, _build_wrangler(data.request, data.after, f"Wrangler{suffix}")]
 
 
-def _build_wrangler(request: PrepRequest, after: PrepView, name: str) -> dict[str, Any]:
-    if after.schema is None:
-        raise BadRequestError("The result has no columns.", "Change the recipe.")
-    schema = json.dumps(after.schema)
+def _build_wrangler(request: PrepRequest, after: WorkspaceView, name: str) -> dict[str, Any]:
+    schema = str(_get_schema(after))
     properties = {
         "field": "*",
         "precondition": "false",
@@ -168,6 +168,12 @@ def _build_wrangler(request: PrepRequest, after: PrepView, name: str) -> dict[st
     stage = _build_stage(name, "Wrangler", "transform", properties, schema)
     rules = to_json(list(request.rules))
     return stage | {EXPECTATIONS: rules} if rules else stage
+
+
+def _get_schema(view: WorkspaceView) -> Schema:
+    if view.schema is None:
+        raise BadRequestError("The result has no columns.", "Change the recipe.")
+    return view.schema
 
 
 def _clean_name(request: PrepRequest) -> str:
@@ -199,7 +205,7 @@ def _write_pipeline(
 
 
 def find_reader(
-    cdap: Cdap, request: PrepRequest, before: PrepView
+    cdap: Cdap, request: PrepRequest, before: WorkspaceView
 ) -> tuple[str, str, dict[str, str]] | None:
     """Return the source that reads what a connection shows, as its connector specifies it, if any does."""
     source = request.source
@@ -208,23 +214,23 @@ def find_reader(
     found = next((each for each in related if each.type == "batchsource"), None)
     if found is None:
         return None
-    return found.name, found.type, {"schema": json.dumps(before.schema)} | found.properties
+    return found.name, found.type, {"schema": str(_get_schema(before))} | found.properties
 
 
-def build_source(request: PrepRequest, before: PrepView) -> tuple[str, str, dict[str, str]]:
+def build_source(request: PrepRequest, before: WorkspaceView) -> tuple[str, str, dict[str, str]]:
     """Return plugin, type and properties of the stage that reads the file or the table of a request.
 
     :param before: the rows of the sample as they come.
     """
     given = request.source
     if not given.path:
-        properties = {"name": given.table, "schema": json.dumps(before.schema)}
+        properties = {"name": given.table, "schema": str(_get_schema(before))}
         return "Table", "batchsource", properties
     properties = {
         "referenceName": "".join(each if each.isalnum() else "_" for each in given.name),
         "path": given.path,
         "format": "text",
-        "schema": json.dumps(before.schema),
+        "schema": str(_get_schema(before)),
     }
     format = before.format
     if format is not None and format.skip_lines:
@@ -280,14 +286,18 @@ def read_program(cdap: Cdap, request: PrepRequest, language: str) -> str:
         "input": {name: getattr(source, name) for name in ("path", *FILE_OPTIONS)}
         if is_file
         else None,
-        "schema": before.schema,
-        "result": after.schema,
+        "schema": _to_json(before.schema),
+        "result": _to_json(after.schema),
     }
     recipe = "\n".join(request.directives)
     return export_recipe(cdap.methods, recipe, asked, request.namespace, request.arguments)
 
 
-def write_test(pipeline: Path, found: PrepRecords) -> str:
+def _to_json(schema: Schema | None) -> object:
+    return None if schema is None else schema.to_json()
+
+
+def write_test(pipeline: Path, found: SampleRecords) -> str:
     """Return the JSON of a test that the recipe makes the same rows of the same records.
 
     :param pipeline: the file of the pipeline, in the folder of the test.

@@ -11,7 +11,6 @@ from textual.widgets import OptionList
 
 from localcdap.expectations.rules import Expectation
 from localcdap.tui.lists.options import ValueOption
-from localcdap.tui.screens.prep.answers import PrepFacetBin
 from localcdap.tui.screens.prep.facets import (
     DUPLICATES,
     KINDS,
@@ -24,8 +23,8 @@ from localcdap.tui.screens.prep.facets import (
 from localcdap.tui.screens.prep.panel import NO_DATA
 from localcdap.tui.screens.prep.recipe import write_rule
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
-from localcdap.tui.screens.prep.source import PrepFacet
 from localcdap.tui.studio import Choice
+from localcdap.workspace_views import Facet, FacetBin
 
 
 class FacetKeys(RecipeScreen):
@@ -60,11 +59,11 @@ class FacetKeys(RecipeScreen):
     def action_values(self) -> None:
         """Count the frequent values of the column."""
         if self.column is not None:
-            self._open_facet(PrepFacet(self.column.name, "values"))
+            self._open_facet(Facet(self.column.name, "values"))
 
     def action_duplicates(self) -> None:
         """Count the rows that are there several times."""
-        self._open_facet(PrepFacet("", DUPLICATES))
+        self._open_facet(Facet("", DUPLICATES))
 
     @work(group="prep-dialog", exclusive=True)
     async def action_facet(self) -> None:
@@ -76,9 +75,9 @@ class FacetKeys(RecipeScreen):
         choices = [Choice(KINDS[kind][:1].upper() + KINDS[kind][1:], kind) for kind in kinds]
         kind = await self.studio.choose(choices, title=f"Count the rows by {column.name}")
         if kind is not None:
-            self._open_facet(PrepFacet(column.name, kind))
+            self._open_facet(Facet(column.name, kind))
 
-    def _open_facet(self, facet: PrepFacet) -> None:
+    def _open_facet(self, facet: Facet) -> None:
         known = [(each.column, each.kind) for each in self.facets]
         if (facet.column, facet.kind) in known:
             number = known.index((facet.column, facet.kind))
@@ -121,7 +120,7 @@ class FacetKeys(RecipeScreen):
             self._ask_what_to_do(event.option.value)
 
     @work(group="prep-dialog", exclusive=True)
-    async def _ask_what_to_do(self, place: tuple[int, PrepFacetBin]) -> None:
+    async def _ask_what_to_do(self, place: tuple[int, FacetBin]) -> None:
         """Ask what becomes of the rows that the facets keep."""
         view = self.view
         if view is None:
@@ -142,7 +141,7 @@ class FacetKeys(RecipeScreen):
         ]
         facets, self.facets = (
             self.facets,
-            tuple(PrepFacet(each.column, each.kind) for each in self.facets),
+            tuple(Facet(each.column, each.kind) for each in self.facets),
         )
         chosen = await self.studio.choose(ways, title="What to do", on_highlight=self._try_way)
         if isinstance(chosen, str):

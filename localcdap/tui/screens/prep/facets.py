@@ -11,11 +11,9 @@ from textual.message import Message
 from textual.widgets.option_list import Option
 
 from localcdap.expectations.rules import Expectation, MeetsCondition
-from localcdap.text import sanitize_for_terminal
+from localcdap.tui.labels import MUTED, sanitize_name
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
-from localcdap.tui.screens.details import MUTED
-from localcdap.tui.screens.prep.answers import PrepFacetBin, PrepFacetView
-from localcdap.tui.screens.prep.source import PrepFacet
+from localcdap.workspace_views import Facet, FacetBin, FacetView
 
 KINDS: Final = {
     "values": "frequent values",
@@ -38,8 +36,6 @@ class FacetList(StudioOptionList):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "choose", "keep these rows", id="prep.choose"),
         Binding("d,delete", "close", "close the facet", id="prep.close_facet"),
-        Binding("j", "cursor_down", "down", show=False),
-        Binding("k", "cursor_up", "up", show=False),
     ]
 
     class Chosen(Message):
@@ -58,14 +54,14 @@ class FacetList(StudioOptionList):
             self.facet = facet
 
     @property
-    def place(self) -> tuple[int, PrepFacetBin] | None:
+    def place(self) -> tuple[int, FacetBin] | None:
         """The number of the facet, and the bin that is highlighted; None without one."""
         if self.highlighted is None:
             return None
         option = self.get_option_at_index(self.highlighted)
         return option.value if isinstance(option, ValueOption) else None
 
-    def show(self, views: Sequence[PrepFacetView]) -> None:
+    def show(self, views: Sequence[FacetView]) -> None:
         """Show facets; the highlight stays on its bin."""
         before = self.place
         options: list[Option] = []
@@ -100,10 +96,10 @@ class FacetList(StudioOptionList):
         self.post_message(self.Closed(0 if place is None else place[0]))
 
 
-def format_bin(bin: PrepFacetBin, most: int) -> Content:
+def format_bin(bin: FacetBin, most: int) -> Content:
     """Return the line of a bin: a mark when its rows are kept, a bar, the rows, what they have."""
     cells = 0 if not bin.count else max(1, round(bin.count / max(1, most) * _BAR))
-    label = sanitize_for_terminal(bin.label, single_line=True)
+    label = sanitize_name(bin.label)
     return Content.assemble(
         ("● " if bin.is_chosen else "  ", "$text-success bold"),
         ("▇" * cells + " " * (_BAR - cells), "$text-success"),
@@ -112,20 +108,20 @@ def format_bin(bin: PrepFacetBin, most: int) -> Content:
     )
 
 
-def _format_heading(view: PrepFacetView) -> Content:
+def _format_heading(view: FacetView) -> Content:
     kind = KINDS.get(view.kind, view.kind)
-    name = sanitize_for_terminal(view.column or "all columns", single_line=True)
+    name = sanitize_name(view.column or "all columns")
     more = f"\n  {view.problem}" if view.problem else ""
     return Content.assemble((name, "bold"), (f" {kind}", MUTED), (more, "$text-warning"))
 
 
-def choose_bin(facet: PrepFacet, key: str) -> PrepFacet:
+def choose_bin(facet: Facet, key: str) -> Facet:
     """Return a facet that keeps the rows of a bin, too; or not any more."""
-    chosen = tuple(each for each in facet.chosen if each != key)
-    return PrepFacet(facet.column, facet.kind, chosen if key in facet.chosen else (*chosen, key))
+    chosen = [each for each in facet.chosen if each != key]
+    return Facet(facet.column, facet.kind, chosen if key in facet.chosen else [*chosen, key])
 
 
-def build_condition(views: Sequence[PrepFacetView], place: tuple[int, PrepFacetBin]) -> str | None:
+def build_condition(views: Sequence[FacetView], place: tuple[int, FacetBin]) -> str | None:
     """Return the condition of the rows that all chosen bins keep; those of one bin when none is chosen.
 
     None when an expression cannot say it.

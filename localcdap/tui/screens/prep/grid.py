@@ -13,8 +13,8 @@ from textual.message import Message
 
 from localcdap.tui.records.grid import RecordGrid
 from localcdap.tui.records.table import RecordTable
-from localcdap.tui.screens.prep.answers import PrepChange, PrepColumn
 from localcdap.tui.screens.prep.panel import build_label
+from localcdap.workspace_views import ColumnView, RowChange
 
 _NUMBERS: Final = frozenset({"int", "long", "float", "double", "decimal"})
 _HEADER: Final = 3
@@ -27,14 +27,14 @@ class PrepGrid(RecordGrid):
     def __init__(self) -> None:
         super().__init__()
         self.header_height = _HEADER
-        self._shown: Sequence[PrepColumn] = ()
-        self._changes: Sequence[PrepChange] = ()
+        self._shown: Sequence[ColumnView] = ()
+        self._changes: Sequence[RowChange] = ()
 
     def show_rows(
         self,
-        columns: Sequence[PrepColumn],
+        columns: Sequence[ColumnView],
         rows: Sequence[Sequence[str | None]],
-        changes: Sequence[PrepChange] = (),
+        changes: Sequence[RowChange] = (),
     ) -> None:
         """Show other rows.
 
@@ -70,7 +70,7 @@ class PrepGrid(RecordGrid):
         return "bold yellow" if column in dict(change.before) else "dim"
 
 
-def _mark(row: Sequence[str | None], change: PrepChange) -> list[str | None]:
+def _mark(row: Sequence[str | None], change: RowChange) -> list[str | None]:
     """Return the cells of a comparison: the old value before the new one; signs tell it without colour."""
     shown = list(row)
     for place, before in change.before:
@@ -112,10 +112,10 @@ class PrepTable(RecordTable):
 
     def show_view(
         self,
-        columns: Sequence[PrepColumn],
+        columns: Sequence[ColumnView],
         rows: Sequence[Sequence[str | None]],
         note: str,
-        changes: Sequence[PrepChange] = (),
+        changes: Sequence[RowChange] = (),
     ) -> None:
         """Show other rows, see :meth:`PrepGrid.show_rows`."""
         grid = self.grid

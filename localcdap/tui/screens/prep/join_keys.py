@@ -12,12 +12,12 @@ from textual.binding import Binding, BindingType
 from localcdap.host.cdap import Cdap
 from localcdap.tui.dialogs.path_completion import is_file
 from localcdap.tui.routes import DocumentTarget
-from localcdap.tui.screens.prep.answers import PrepMatch
 from localcdap.tui.screens.prep.exports import build_joined_pipeline, read_prepared
 from localcdap.tui.screens.prep.recipe import PrepRecipe, read_lines
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.screens.prep.source import PrepRequest, PrepSource, read_matches
 from localcdap.tui.studio import Choice
+from localcdap.workspace_views import ColumnMatch
 
 
 class JoinKeys(RecipeScreen):
@@ -95,7 +95,7 @@ class JoinKeys(RecipeScreen):
         return None if path is None else PrepSource(path=str(path.absolute()))
 
     def _open_joined(
-        self, left: PrepRequest, right: PrepRequest, match: PrepMatch, *, is_inner: bool
+        self, left: PrepRequest, right: PrepRequest, match: ColumnMatch, *, is_inner: bool
     ) -> None:
         def build(cdap: Cdap) -> str:
             sides = read_prepared(cdap, left), read_prepared(cdap, right)
@@ -105,7 +105,7 @@ class JoinKeys(RecipeScreen):
         self.call(build, lambda text: self.studio.navigate(DocumentTarget("joined", text)))
 
 
-def _describe_match(match: PrepMatch, other: str) -> str:
+def _describe_match(match: ColumnMatch, other: str) -> str:
     if match.is_unique:
         return f"Each value is once in {other}, so no row is repeated."
     return f"Some values are several times in {other}, so their rows are repeated."

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from localcdap.tui.screens.prep.answers import PrepCluster, PrepColumn
+from localcdap.workspace_views import ColumnView, ValueCluster
 
 CURSOR: Final = "‸"
 """Stands in a directive where a text is missing, which the user types."""
@@ -102,7 +102,7 @@ def is_plain_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def list_entries(column: PrepColumn, value: str | None) -> list[MenuEntry]:
+def list_entries(column: ColumnView, value: str | None) -> list[MenuEntry]:
     """Return the entries for a column, those of the value under the cursor first.
 
     :param value: None for null.
@@ -115,7 +115,7 @@ def list_entries(column: PrepColumn, value: str | None) -> list[MenuEntry]:
     return sorted(entries, key=lambda each: order.index(each.group))
 
 
-def build_filter(column: PrepColumn, value: str | None, *, keeps: bool) -> str | None:
+def build_filter(column: ColumnView, value: str | None, *, keeps: bool) -> str | None:
     """Return the directive that drops the rows with a value, or keeps only these; None when none can."""
     literal = _write_literal(column, value)
     if literal is None:
@@ -123,7 +123,7 @@ def build_filter(column: PrepColumn, value: str | None, *, keeps: bool) -> str |
     return f"filter-row exp:{{{column.name} == {literal}}} {str(not keeps).lower()}"
 
 
-def _list_value_entries(column: PrepColumn, value: str | None) -> Iterator[MenuEntry]:
+def _list_value_entries(column: ColumnView, value: str | None) -> Iterator[MenuEntry]:
     shown = "null" if value is None else f"‹{value[:20]}›"
     for label, keeps in (
         (f"Keep only rows with {shown}", True),
@@ -139,7 +139,7 @@ def _list_value_entries(column: PrepColumn, value: str | None) -> Iterator[MenuE
             yield MenuEntry("value", f"Replace {shown}", completed)
 
 
-def _write_literal(column: PrepColumn, value: str | None) -> str | None:
+def _write_literal(column: ColumnView, value: str | None) -> str | None:
     """Return a value as expressions write it; None for one that they cannot compare."""
     if value is None:
         return "null"
@@ -150,7 +150,7 @@ def _write_literal(column: PrepColumn, value: str | None) -> str | None:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def build_replacement(column: PrepColumn, values: Sequence[str], into: str) -> str | None:
+def build_replacement(column: ColumnView, values: Sequence[str], into: str) -> str | None:
     """Return the directive that replaces whole values by another one; None when none can."""
     if any(not each.isprintable() or "'" in each for each in (*values, into)):
         return None
@@ -159,13 +159,13 @@ def build_replacement(column: PrepColumn, values: Sequence[str], into: str) -> s
     return f"find-and-replace :{column.name} 's/^({alternatives})$/{target}/g'"
 
 
-def build_cluster_replacement(column: PrepColumn, cluster: PrepCluster) -> str | None:
+def build_cluster_replacement(column: ColumnView, cluster: ValueCluster) -> str | None:
     """Return the directive that replaces values of a cluster by the most frequent one; None when none can."""
     first, *others = (each.value for each in cluster.values)
     return build_replacement(column, others, first)
 
 
-def format_cluster(cluster: PrepCluster) -> str:
+def format_cluster(cluster: ValueCluster) -> str:
     """Return a line such as ``Rome 450 ← rome 3, Roma 2``."""
     first, *others = (f"{each.value} {each.count:,}" for each in cluster.values)
     return f"{first} ← {', '.join(others)}"

@@ -9,13 +9,13 @@ from rich.text import Text
 from textual.content import Content
 
 from localcdap.connectors.all_records import SKIP_LINES
+from localcdap.expectations.results import format_share
 from localcdap.text import plural, sanitize_for_terminal
+from localcdap.tui.labels import MUTED, sanitize_name
 from localcdap.tui.records.profile import format_histogram
-from localcdap.tui.screens.details import MUTED
-from localcdap.tui.screens.prep.answers import PrepColumn, PrepCounts, PrepView
-from localcdap.tui.screens.prep.meanings import format_meaning
 from localcdap.tui.screens.prep.recipe import PrepStep
 from localcdap.tui.screens.prep.source import PrepSource
+from localcdap.workspace_views import ColumnMeaning, ColumnView, StepCounts, WorkspaceView
 
 NO_DATA: Final = "no data are open; o opens a file, t a table, c data of a connection"
 """Why keys do nothing before data are open."""
@@ -25,7 +25,7 @@ _BARS: Final = 8
 """Bars of a distribution in a header."""
 
 
-def format_title(source: PrepSource | None, view: PrepView | None) -> Content:
+def format_title(source: PrepSource | None, view: WorkspaceView | None) -> Content:
     """Return the line above the grid: what the data are, and of how much they are a sample."""
     if source is None:
         return Content.assemble(
@@ -62,9 +62,9 @@ def format_title(source: PrepSource | None, view: PrepView | None) -> Content:
     )
 
 
-def format_step(number: int, step: PrepStep, counts: PrepCounts | None) -> Content:
+def format_step(number: int, step: PrepStep, counts: StepCounts | None) -> Content:
     """Return the line of a step, with what it did to the rows."""
-    text = sanitize_for_terminal(step.directive, single_line=True)
+    text = sanitize_name(step.directive)
     line = Content.assemble(
         (f"{number + 1:>2} ", MUTED), (text, "" if step.is_on else f"strike {MUTED}")
     )
@@ -80,9 +80,9 @@ def format_step(number: int, step: PrepStep, counts: PrepCounts | None) -> Conte
     return Content.assemble(line, (f"\n   {' · '.join(changes)}", "$warning")) if changes else line
 
 
-def build_label(column: PrepColumn) -> Text:
+def build_label(column: ColumnView) -> Text:
     """Return the header of a column: name and type, the share of values, their distribution."""
-    name = sanitize_for_terminal(column.name, single_line=True)
+    name = sanitize_name(column.name)
     text = Text.assemble((name, "bold"), " ", (column.type, "dim not bold"))
     profile = column.profile
     if profile is None:
@@ -100,7 +100,7 @@ def build_label(column: PrepColumn) -> Text:
     return text.append(f" {profile.distinct:,}", "dim not bold")
 
 
-def format_column(column: PrepColumn | None) -> Text:
+def format_column(column: ColumnView | None) -> Text:
     """Return what the values of a column are like."""
     profile = None if column is None else column.profile
     if column is None or profile is None:
@@ -126,11 +126,16 @@ def format_column(column: PrepColumn | None) -> Text:
         for each in values:
             bar = "▇" * max(1, round(each.count / most * 6))
             text.append(f"{bar:<6}", "green").append(f"{each.count:>6,} ", "dim")
-            text.append(f"{sanitize_for_terminal(each.value, single_line=True)[:22]}\n")
+            text.append(f"{sanitize_name(each.value)[:22]}\n")
     return text
 
 
-def format_problems(view: PrepView, directives: Sequence[str]) -> str:
+def format_meaning(meaning: ColumnMeaning) -> str:
+    """Return what the values of a column mean: ``looks like IBAN (98 %)``."""
+    return f"looks like {meaning.label} ({format_share(100 * meaning.share)})"
+
+
+def format_problems(view: WorkspaceView, directives: Sequence[str]) -> str:
     """Return what is wrong with a recipe, the errors first; "" when nothing is."""
     problems = sorted(view.problems, key=lambda each: each.is_warning)
     for each in problems:

@@ -12,8 +12,8 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from localcdap.host.cdap import Cdap
-from localcdap.text import sanitize_for_terminal
 from localcdap.tui.dialogs.path_completion import is_file
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screens.prep.source import PrepSource
 from localcdap.tui.studio import Studio, StudioNode
@@ -95,7 +95,7 @@ def _build_entry(source: PrepSource) -> ListEntry:
         hint = "table"
     return ListEntry(
         source.key,
-        sanitize_for_terminal(source.name, single_line=True),
-        hint=sanitize_for_terminal(hint, single_line=True),
+        sanitize_name(source.name),
+        hint=sanitize_name(hint),
         words=hint,
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
+from datetime import datetime
 from typing import ClassVar
 
 from textual import on, work
 from textual.binding import Binding, BindingType
 
-from localcdap.api.errors import LocalcdapError
 from localcdap.tui.screens.prep.library import (
     LibraryRecipe,
     delete_recipe,
@@ -17,9 +19,8 @@ from localcdap.tui.screens.prep.library import (
 )
 from localcdap.tui.screens.prep.panel import NO_DATA
 from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepStep, read_lines
+from localcdap.tui.screens.prep.recipe_lists import StepList
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
-from localcdap.tui.screens.prep.steps import StepList
-from localcdap.tui.screens.prep.versions import describe_difference, format_moment
 from localcdap.tui.studio import Choice
 from localcdap.tui.system.user_state import RecipeVersion
 
@@ -115,11 +116,7 @@ class RecipeKeys(RecipeScreen):
     async def action_library(self) -> None:
         """Apply a recipe of the library, or add this one to it."""
         namespace = self.studio.namespace
-        try:
-            found = await self.call_and_wait(lambda cdap: read_recipes(cdap, namespace))
-        except LocalcdapError as error:
-            self.studio.show_notice(error.message, error.corrective_action or "", "error")
-            return
+        found = await self.call_and_wait(lambda cdap: read_recipes(cdap, namespace))
         own = self.recipe.directives
         choices: list[Choice[tuple[LibraryRecipe | None]]] = [
             Choice(
@@ -213,3 +210,26 @@ def _describe_size(recipe: LibraryRecipe) -> str:
     count = len(recipe.directives)
     asked = f", asks for {', '.join(recipe.parameters)}" if recipe.parameters else ""
     return f"{count} {'step' if count == 1 else 'steps'}{asked}"
+
+
+_LINES = 5
+"""Lines of a difference that are shown."""
+
+
+def describe_difference(before: Sequence[str], after: Sequence[str]) -> str:
+    """Return the lines that one recipe has less and more than another; what is the same is left out."""
+    lines = [
+        f"{line[0]} {line[2:]}"
+        for line in difflib.ndiff(list(before), list(after))
+        if line[0] in "+-"
+    ]
+    if not lines:
+        return "the same steps as now"
+    more = len(lines) - _LINES
+    shown = lines if more <= 0 else [*lines[: _LINES - 1], f"… {more + 1} more lines"]
+    return "\n".join(shown)
+
+
+def format_moment(version: RecipeVersion) -> str:
+    """Return when a version was kept, in the time of this machine."""
+    return f"{datetime.fromtimestamp(version.time):%Y-%m-%d %H:%M}"

@@ -21,16 +21,14 @@ from localcdap.host.cdap import Cdap
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.routes import NavigationTarget, PrepStageTarget, PrepTarget
-from localcdap.tui.screens.prep.answers import PrepColumn, PrepView
 from localcdap.tui.screens.prep.directive_line import DirectiveLine
 from localcdap.tui.screens.prep.facets import FacetList
 from localcdap.tui.screens.prep.grid import PrepTable
 from localcdap.tui.screens.prep.panel import format_column, format_problems, format_title
 from localcdap.tui.screens.prep.recent import RecentData, remember
 from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepRule, PrepStep, read_lines
-from localcdap.tui.screens.prep.rule_list import RuleList
+from localcdap.tui.screens.prep.recipe_lists import RuleList, StepList
 from localcdap.tui.screens.prep.source import (
-    PrepFacet,
     PrepRequest,
     PrepSource,
     StageRecordsSource,
@@ -38,9 +36,9 @@ from localcdap.tui.screens.prep.source import (
     list_directive_names,
     read_parts,
 )
-from localcdap.tui.screens.prep.steps import StepList
 from localcdap.tui.service_calls import deliver
 from localcdap.tui.system.user_state import RecipeVersion
+from localcdap.workspace_views import ColumnView, Facet, WorkspaceView
 
 _CHANGES: Final = ("same", "changed", "dropped", "new")
 """What a step does to rows, in the order in which the note counts them."""
@@ -57,7 +55,7 @@ class _PartShower:
         screen: RecipeScreen,
         number: int,
         request: PrepRequest,
-        then: Callable[[PrepView], object] | None,
+        then: Callable[[WorkspaceView], object] | None,
     ) -> None:
         self._screen = screen
         self._number = number
@@ -68,9 +66,9 @@ class _PartShower:
         self.is_whole = False
         """Whether ``then`` waits for all that is to be shown."""
 
-    def read(self, cdap: Cdap) -> PrepView | None:
+    def read(self, cdap: Cdap) -> WorkspaceView | None:
         """Read in a thread; return what was read last, None when another reading has begun."""
-        view: PrepView | None = None
+        view: WorkspaceView | None = None
         for view in read_parts(cdap, self._request):
             if self._screen.reading != self._number:
                 return None
@@ -78,7 +76,7 @@ class _PartShower:
                 deliver(self._screen, partial(self.show, view))
         return view
 
-    def show(self, view: PrepView | None) -> None:
+    def show(self, view: WorkspaceView | None) -> None:
         if view is None or self._screen.reading != self._number:
             return
         self._screen.show_part(view, self._request.directives, is_trial=self.is_trial)
@@ -93,7 +91,6 @@ class RecipeScreen(AreaScreen):
 
     AREA = "prep"
     CSS_PATH = "prep.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = ""
 
     def __init__(self) -> None:
@@ -101,7 +98,7 @@ class RecipeScreen(AreaScreen):
         self.source: PrepSource | None = None
         """The data that are shown; None before any are open."""
         self.recipe = PrepRecipe()
-        self.view: PrepView | None = None
+        self.view: WorkspaceView | None = None
         """What is shown; None before the first answer."""
         self.session = str(uuid.uuid4())
         self.sorting: tuple[str, bool] | None = None
@@ -109,7 +106,7 @@ class RecipeScreen(AreaScreen):
         """The number of the step whose rows are shown; None for those after all."""
         self.editing: int | None = None
         """The number of the step that the line of the directive replaces; None for a new one."""
-        self.facets: tuple[PrepFacet, ...] = ()
+        self.facets: tuple[Facet, ...] = ()
         self.first_column = 0
         """The first column that is shown, of very many."""
         self.compares = False
@@ -179,7 +176,7 @@ class RecipeScreen(AreaScreen):
         return self.query_one(FacetList)
 
     @property
-    def column(self) -> PrepColumn | None:
+    def column(self) -> ColumnView | None:
         """The column under the cursor; None without columns."""
         if self.view is None or not self.view.columns:
             return None
@@ -246,7 +243,7 @@ class RecipeScreen(AreaScreen):
     def read(
         self,
         directives: Sequence[str] | None = None,
-        then: Callable[[PrepView], object] | None = None,
+        then: Callable[[WorkspaceView], object] | None = None,
         *,
         is_whole: bool = False,
     ) -> None:
@@ -271,7 +268,7 @@ class RecipeScreen(AreaScreen):
 
     def show_part(
         self,
-        view: PrepView,
+        view: WorkspaceView,
         directives: Sequence[str],
         *,
         is_trial: bool,
@@ -306,7 +303,7 @@ class RecipeScreen(AreaScreen):
         if self.view is None:
             self.source = None
             self._update()
-        self.studio.show_notice(error.message, error.corrective_action or "", "error")
+        self.studio.report_error(error)
 
     def _take_directives(self, names: Sequence[str]) -> None:
         self._directives = names
@@ -345,7 +342,7 @@ class RecipeScreen(AreaScreen):
                 recent.show()
                 recent.focus_list()
 
-    def _format_note(self, view: PrepView, *, is_trial: bool) -> str:
+    def _format_note(self, view: WorkspaceView, *, is_trial: bool) -> str:
         count = plural(view.row_count, "row")
         if view.kept_count is not None:
             count = f"{view.kept_count:,} of {count}"
@@ -404,7 +401,7 @@ class RecipeScreen(AreaScreen):
         at = self.editing if self.editing is not None else self.place
         trial = self.recipe.with_directive(text, at, replaces=is_edit)
 
-        def accept(view: PrepView) -> None:
+        def accept(view: WorkspaceView) -> None:
             if view.errors:
                 self.line.input.focus()
                 return

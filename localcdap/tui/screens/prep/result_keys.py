@@ -26,7 +26,6 @@ from localcdap.tui.routes import (
     PipelineFileTarget,
 )
 from localcdap.tui.screens.prep.all_rows import AllRowsDialog
-from localcdap.tui.screens.prep.answers import PrepView
 from localcdap.tui.screens.prep.exports import (
     build_branch_text,
     build_pipeline,
@@ -41,6 +40,7 @@ from localcdap.tui.screens.prep.panel import NO_DATA
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.screens.prep.source import FILE_OPTIONS, PrepRequest, read_records, read_view
 from localcdap.tui.studio import Choice
+from localcdap.workspace_views import WorkspaceView
 
 _TESTED: Final = 20
 """Records of a test."""
@@ -207,9 +207,9 @@ class ResultKeys(RecipeScreen):
         if column is not None:
             label = f"Open a pipeline that keeps one row for each {column.name} (Deduplicate)"
             choices.append(Choice(label, column.name))
-        start = 1 if event.columns and len(choices) > 1 else 0
+        current = column.name if event.columns and column is not None else ""
         chosen = await self.studio.choose(
-            choices, title="No directive drops rows that are there again", start=start
+            choices, title="No directive drops rows that are there again", current=current
         )
         if chosen is not None:
             self._open_pipeline(chosen)
@@ -233,7 +233,7 @@ class ResultKeys(RecipeScreen):
         """
         request = self._request_all()
 
-        def start(view: PrepView) -> None:
+        def start(view: WorkspaceView) -> None:
             self.app.push_screen(AllRowsDialog(request, path, view.columns))
 
         self.read(then=start, is_whole=True)

@@ -14,8 +14,8 @@ from localcdap.api.errors import BadRequestError
 from localcdap.expectations.reader import parse_rules
 from localcdap.expectations.rules import Expectation, RowCount, RuleAction
 from localcdap.tui.screens.prep.recipe import write_rule
+from localcdap.tui.screens.prep.recipe_lists import RuleList
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
-from localcdap.tui.screens.prep.rule_list import RuleList
 from localcdap.tui.screens.prep.rule_proposals import propose_rules
 from localcdap.tui.studio import Choice
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from localcdap.expectations.reader import read_rules
 from localcdap.expectations.rules import Expectation
-from localcdap.tui.screens.prep.answers import PrepColumn, PrepProfile
+from localcdap.workspace_views import ColumnView, ValueSummary
 
 _MOST_VALUES: Final = 20
 """Different values that a rule lists."""
@@ -15,7 +15,7 @@ _WHOLE: Final = ("int", "long")
 _NUMBERS: Final = (*_WHOLE, "float", "double", "decimal")
 
 
-def propose_rules(column: PrepColumn) -> list[Expectation]:
+def propose_rules(column: ColumnView) -> list[Expectation]:
     """Return the rules that all values of a sample fulfil, the simplest first."""
     if column.profile is None or not column.profile.rows:
         return []
@@ -23,7 +23,7 @@ def propose_rules(column: PrepColumn) -> list[Expectation]:
     return rules
 
 
-def _propose(column: PrepColumn, profile: PrepProfile) -> Iterator[dict[str, Any]]:
+def _propose(column: ColumnView, profile: ValueSummary) -> Iterator[dict[str, Any]]:
     name = column.name
     values = profile.rows - profile.nulls
     if not profile.nulls:

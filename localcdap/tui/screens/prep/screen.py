@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
 from localcdap.expectations.reader import to_json
 from localcdap.tui.dialogs.lines import LinesDialog
-from localcdap.tui.screens.prep.answers import PrepFailure, PrepView
 from localcdap.tui.screens.prep.column_keys import ColumnKeys
 from localcdap.tui.screens.prep.facet_keys import FacetKeys
 from localcdap.tui.screens.prep.join_keys import JoinKeys
 from localcdap.tui.screens.prep.panel import NO_DATA
-from localcdap.tui.screens.prep.protection_keys import ProtectionKeys
 from localcdap.tui.screens.prep.recipe_keys import RecipeKeys
 from localcdap.tui.screens.prep.result_keys import ResultKeys
 from localcdap.tui.screens.prep.rule_keys import RuleKeys
 from localcdap.tui.screens.prep.source_keys import SourceKeys
+from localcdap.workspace_views import FailureView, WorkspaceView
 
 
-class PrepScreen(
-    SourceKeys, FacetKeys, ColumnKeys, RecipeKeys, RuleKeys, JoinKeys, ProtectionKeys, ResultKeys
-):
+class PrepScreen(SourceKeys, FacetKeys, ColumnKeys, RecipeKeys, RuleKeys, JoinKeys, ResultKeys):
     """The keys of the prep area: those of columns, facets, the recipe and its results, and of the data."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -82,15 +78,15 @@ class PrepScreen(
         directives = self.recipe.directives
         self.step = None
 
-        def give(view: PrepView) -> None:
+        def give(view: WorkspaceView) -> None:
             if view.errors:
                 self.studio.explain_no_effect("the recipe has mistakes; correct them first", "give")
                 return
-            schema = None if view.schema is None else json.dumps(view.schema)
+            schema = None if view.schema is None else str(view.schema)
             stage.take("\n".join(directives), schema, to_json(self.recipe.expectations))
 
         self.read(then=give, is_whole=True)
 
 
-def _describe_end(failure: PrepFailure) -> str:
+def _describe_end(failure: FailureView) -> str:
     return "sent to error by" if failure.is_sent else "fails at"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
+
+import msgspec
 
 from localcdap.api.connector import SampleRequest, SampleType
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
+from localcdap.api.serialization.structs import decode_schema
 from localcdap.api.sql_names import quote_identifier
 from localcdap.connectors.all_records import SKIP_LINES
 from localcdap.datasets.sql import SqlRequest
@@ -19,14 +21,16 @@ from localcdap.expectations.reader import to_json
 from localcdap.expectations.rules import Expectation
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
-from localcdap.tui.screens.prep.answers import (
-    PrepCandidates,
-    PrepCluster,
-    PrepClusters,
-    PrepMatch,
-    PrepMatches,
-    PrepRecords,
-    PrepView,
+from localcdap.workspace_views import (
+    CandidateList,
+    ClusterView,
+    ColumnMatch,
+    Facet,
+    MatchList,
+    SampleRecords,
+    ValueCluster,
+    ViewRequest,
+    WorkspaceView,
 )
 
 SAMPLE: Final = 1000
@@ -132,15 +136,6 @@ class PrepSource:
 
 
 @dataclass(frozen=True)
-class PrepFacet:
-    """A facet, and the keys of the bins whose rows are kept; none keeps all rows."""
-
-    column: str
-    kind: str
-    chosen: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class PrepRequest:
     """What is to be seen.
 
@@ -158,7 +153,7 @@ class PrepRequest:
     step: int | None = None
     sort: str | None = None
     is_descending: bool = False
-    facets: tuple[PrepFacet, ...] = ()
+    facets: tuple[Facet, ...] = ()
     first_column: int = 0
     nearest: int = 0
     compares: bool = False
@@ -168,7 +163,7 @@ class PrepRequest:
     """For the rows after all steps."""
 
 
-def read_parts(cdap: Cdap, request: PrepRequest) -> Iterator[PrepView]:
+def read_parts(cdap: Cdap, request: PrepRequest) -> Iterator[WorkspaceView]:
     """Yield what a request shows, first what is known soon, and last all of it.
 
     The sample is read first where that is needed. Each part comes after some tenths of a second.
@@ -183,36 +178,36 @@ def read_parts(cdap: Cdap, request: PrepRequest) -> Iterator[PrepView]:
                 return
 
 
-def read_view(cdap: Cdap, request: PrepRequest) -> PrepView:
+def read_view(cdap: Cdap, request: PrepRequest) -> WorkspaceView:
     """Return all that a request shows."""
     *_, last = read_parts(cdap, request)
     return last
 
 
-def read_clusters(cdap: Cdap, request: PrepRequest, column: str, method: str) -> list[PrepCluster]:
+def read_clusters(cdap: Cdap, request: PrepRequest, column: str, method: str) -> list[ValueCluster]:
     """Return the clusters of the values of a column after a recipe, see the plugin method ``cluster``."""
     wanted = {"column": column, "method": method}
-    return _ask(cdap, request, "cluster", wanted, PrepClusters).clusters
+    return _ask(cdap, request, "cluster", wanted, ClusterView).clusters
 
 
 def read_candidates(
     cdap: Cdap, request: PrepRequest, column: str, examples: Sequence[tuple[str, Sequence[str]]]
-) -> PrepCandidates:
+) -> CandidateList:
     """Return directives by example, see the plugin method ``by-example``.
 
     :param examples: texts of the column, each with the wanted texts.
     """
     given = [{"text": text, "wanted": list(wanted)} for text, wanted in examples]
     wanted = {"column": column, "examples": given}
-    return _ask(cdap, request, "by-example", wanted, PrepCandidates)
+    return _ask(cdap, request, "by-example", wanted, CandidateList)
 
 
-def read_records(cdap: Cdap, request: PrepRequest, limit: int) -> PrepRecords:
+def read_records(cdap: Cdap, request: PrepRequest, limit: int) -> SampleRecords:
     """Return the first records of a sample, and the rows that the recipe makes of them."""
-    return _ask(cdap, request, "records", {"limit": limit}, PrepRecords)
+    return _ask(cdap, request, "records", {"limit": limit}, SampleRecords)
 
 
-def read_matches(cdap: Cdap, left: PrepRequest, right: PrepRequest) -> list[PrepMatch]:
+def read_matches(cdap: Cdap, left: PrepRequest, right: PrepRequest) -> list[ColumnMatch]:
     """Return the columns of the rows after two recipes that have equal values, see the method ``match``.
 
     :param right: of the same session.
@@ -223,14 +218,15 @@ def read_matches(cdap: Cdap, left: PrepRequest, right: PrepRequest) -> list[Prep
         "directives": list(right.directives),
     }
     while True:
-        found = convert(_call_method(cdap, left, "match", wanted), PrepMatches)
+        found = _decode(_call_method(cdap, left, "match", wanted), MatchList)
         if found.is_open and found.is_complete:
             return found.matches
         read_view(cdap, left)
         read_view(cdap, right)
 
 
-_A = TypeVar("_A", PrepClusters, PrepCandidates, PrepRecords)
+_T = TypeVar("_T")
+_A = TypeVar("_A", ClusterView, CandidateList, SampleRecords)
 
 
 def _ask(
@@ -239,21 +235,21 @@ def _ask(
     """Call a method on the rows after a recipe, which run first where they are not there."""
     wanted = {"workspace": request.source.workspace, **wanted}
     while True:
-        found = convert(_call_method(cdap, request, method, wanted), answer)
+        found = _decode(_call_method(cdap, request, method, wanted), answer)
         if found.is_open and found.is_complete:
             return found
         read_view(cdap, request)
 
 
+def _decode(answer: dict[str, Any], type: type[_T]) -> _T:
+    """Decode the answer of a method of Wrangler."""
+    return convert(answer, type, hook=decode_schema)
+
+
 def list_columns(cdap: Cdap, request: PrepRequest) -> list[tuple[str, str]]:
     """Return the names and types of all columns, also of those that are not shown."""
     schema = read_view(cdap, request).schema
-    if schema is None:
-        return []
-    return [
-        (each.name, each.schema.display_name)
-        for each in Schema.parse(json.dumps(schema)).fields or ()
-    ]
+    return [(field.name, field.schema.display_name) for field in schema or ()]
 
 
 def list_directive_names(cdap: Cdap, namespace: str) -> list[str]:
@@ -271,28 +267,25 @@ def _call(
     cdap: Cdap,
     request: PrepRequest,
     source: dict[str, Any] | None,
-) -> PrepView:
+) -> WorkspaceView:
+    view = ViewRequest(
+        request.step,
+        limit=ROWS,
+        sort=request.sort,
+        is_descending=request.is_descending,
+        first_column=request.first_column,
+        profile_seconds=_PROFILE_S,
+        nearest=request.nearest,
+        seconds=_PART_S,
+        facets=list(request.facets),
+        compares=request.compares,
+    )
     wanted = {
         "workspace": request.source.workspace,
         "source": source,
-        "view": {
-            "step": request.step,
-            "limit": ROWS,
-            "sort": request.sort,
-            "is_descending": request.is_descending,
-            "facets": [
-                {"column": each.column, "kind": each.kind, "chosen": list(each.chosen)}
-                for each in request.facets
-            ],
-            "first_column": request.first_column,
-            "nearest": request.nearest,
-            "compares": request.compares,
-            "rules": to_json(list(request.rules)),
-            "seconds": _PART_S,
-            "profile_seconds": _PROFILE_S,
-        },
+        "view": msgspec.to_builtins(view) | {"rules": to_json(list(request.rules))},
     }
-    return convert(_call_method(cdap, request, "workspace", wanted), PrepView)
+    return _decode(_call_method(cdap, request, "workspace", wanted), WorkspaceView)
 
 
 def _call_method(

@@ -11,7 +11,6 @@ from textual.binding import Binding, BindingType
 from textual.events import Paste
 
 from localcdap.api.connector import BrowseRequest, SampleType
-from localcdap.api.errors import LocalcdapError
 from localcdap.connectors.all_records import SKIP_LINES
 from localcdap.text import plural
 from localcdap.tui.routes import NavigationTarget, PrepTarget
@@ -140,24 +139,16 @@ class SourceKeys(RecipeScreen):
             return
         plugin = {"name": "Paste", "properties": {"text": text}}
         document = {"name": name.strip(), "plugin": plugin}
-        try:
-            await self.call_and_wait(lambda cdap: cdap.connections.load(namespace, document))
-        except LocalcdapError as error:
-            self.studio.report_error(error)
-            return
+        await self.call_and_wait(lambda cdap: cdap.connections.load(namespace, document))
         self.open_source(PrepSource(connection=name.strip(), place="/text"))
 
     @work(group="prep-dialog", exclusive=True)
     async def _open_place(self, connection: str, path: str) -> None:
         """Show what is at a path of a connection, or let the user choose in a folder."""
         path, namespace = path or "/", self.studio.namespace
-        try:
-            found = await self.call_and_wait(
-                lambda cdap: cdap.connectors.browse(namespace, connection, BrowseRequest(path))
-            )
-        except LocalcdapError as error:
-            self.studio.report_error(error)
-            return
+        found = await self.call_and_wait(
+            lambda cdap: cdap.connectors.browse(namespace, connection, BrowseRequest(path))
+        )
         wanted = path.strip("/")
         itself = [each for each in found.entities if each.path.strip("/") == wanted]
         if itself and itself[0].can_sample:

@@ -23,14 +23,14 @@ from localcdap.runs.statistics.model import (
 )
 from localcdap.schedules.model import PlannedTime
 from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.labels import MUTED
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
 from localcdap.tui.routes import RunHistoryTarget, RunTarget
-from localcdap.tui.screens.details import MUTED
-from localcdap.tui.screens.reports.calendar import draw_calendar
 from localcdap.tui.screens.reports.lines import (
     POINTS,
     PipelineColumns,
+    draw_calendar,
     format_alerts,
     format_failure,
     format_planned,
@@ -67,7 +67,6 @@ class ReportsScreen(AreaScreen):
 
     AREA = "reports"
     CSS_PATH = "reports.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#reports-pipelines"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d", "window", "other days", id="reports.window"),
@@ -190,10 +189,9 @@ class ReportsScreen(AreaScreen):
 
     @work(group="dialog")
     async def action_window(self) -> None:
-        names = list(_WINDOWS)
-        choices = [Choice(each, each) for each in names]
-        start = names.index(self._window)
-        chosen = await self.studio.choose(choices, title="Show the runs of the", start=start)
+        choices = [Choice(window, window) for window in _WINDOWS]
+        title = "Show the runs of the"
+        chosen = await self.studio.choose(choices, title=title, current=self._window)
         if chosen is not None:
             self._window = chosen
             self._load()

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Static
 
@@ -16,7 +16,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.runs.arguments import Arguments, RequiredArgument
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.log.layout import sanitize_lines, sanitize_name
+from localcdap.tui.labels import sanitize_lines, sanitize_name
 from localcdap.tui.screens.runs.tables import ORIGINS
 from localcdap.tui.studio import StudioNode
 
@@ -98,18 +98,10 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
 
     DEFAULT_CSS = """
     ArgumentsDialog {
-        align: center middle;
-        background: $background 60%;
-        & > #arguments {
-            width: 110; max-width: 96%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
-        }
-        & #arguments-title { text-style: bold; height: auto; margin-bottom: 1; }
+        & > #dialog { width: 110; }
         & #arguments-rows { height: auto; max-height: 24; }
         & #arguments-note { color: $foreground 60%; height: auto; margin-top: 1; }
         & #arguments-new { height: 1; border: none; padding: 0 1; margin-top: 1; background: $panel; }
-        & #arguments-problem { color: $text-error; height: auto; display: none; }
-        & #arguments-buttons { height: auto; margin-top: 1; align-horizontal: right; }
-        & Button { margin-left: 2; min-width: 12; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -138,19 +130,14 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
         self._is_accepted = False
         """Whether the user accepted before that."""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="arguments"):
-            title = f"Arguments of {sanitize_name(self._pipeline or 'the pipeline')}"
-            yield Static(Content(title), id="arguments-title")
-            yield VerticalScroll(id="arguments-rows", can_focus=False)
-            yield Input(
-                placeholder="another argument: name=value", id="arguments-new", compact=True
-            )
-            yield Static(id="arguments-problem")
-            yield Static(id="arguments-note")
-            with Horizontal(id="arguments-buttons"):
-                yield Button("Cancel", id="cancel", compact=True)
-                yield Button(f"{self._verb}  ctrl+r", id="go", variant="primary", compact=True)
+    def compose_body(self) -> ComposeResult:
+        title = f"Arguments of {sanitize_name(self._pipeline or 'the pipeline')}"
+        yield Static(Content(title), id="dialog-title")
+        yield VerticalScroll(id="arguments-rows", can_focus=False)
+        yield Input(placeholder="another argument: name=value", id="arguments-new", compact=True)
+        yield Static(id="arguments-note")
+        yield Static(id="dialog-problem")
+        yield from self.compose_buttons(f"{self._verb}  ctrl+r")
 
     def on_mount(self) -> None:
         namespace, pipeline, document = self._namespace, self._pipeline, self._document
@@ -207,17 +194,15 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
         if rows:
             (missing or rows)[0].query_one(Input).focus()
         else:
-            self.query_one("#go", Button).focus()
+            self.query_one("#accept", Button).focus()
 
     def _add(self, text: str) -> bool:
         """Add an argument from ``name=value``; return False when the text has another form."""
         name, sign, value = text.partition("=")
-        problem = self.query_one("#arguments-problem", Static)
         if not sign or not name.strip():
-            problem.update("Enter name=value.")
-            problem.display = True
+            self.show_problem("Enter name=value.")
             return False
-        problem.display = False
+        self.show_problem("")
         name = name.strip()
         self.query_one("#arguments-new", Input).value = ""
         for row in self.query(ArgumentRow):
@@ -237,14 +222,6 @@ class ArgumentsDialog(DialogScreen[dict[str, str]]):
             self._add(event.value)
         else:
             self.focus_next()
-
-    @on(Button.Pressed, "#go")
-    def _go(self) -> None:
-        self.action_accept()
-
-    @on(Button.Pressed, "#cancel")
-    def _cancel(self) -> None:
-        self.dismiss(None)
 
 
 async def ask_arguments(

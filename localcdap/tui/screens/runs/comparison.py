@@ -8,15 +8,13 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
 from localcdap.runs.model import Run, StageCounts
 from localcdap.text import format_duration
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
-from localcdap.tui.labels import RUN_MARKS
-from localcdap.tui.log.layout import sanitize_name
+from localcdap.tui.labels import RUN_MARKS, sanitize_name
 from localcdap.tui.screens.runs.run_list import format_start_time
 from localcdap.tui.screens.runs.tables import PlainDataTable
 
@@ -33,11 +31,7 @@ class RunComparison(DialogScreen[None]):
 
     DEFAULT_CSS = """
     RunComparison {
-        align: center middle;
-        background: $background 60%;
-        & > #comparison {
-            width: 116; max-width: 98%; height: auto; max-height: 90%; padding: 1 2; background: $surface;
-        }
+        & > #dialog { width: 116; max-width: 98%; }
         & #comparison-head { height: auto; margin-bottom: 1; }
         & PlainDataTable { height: auto; max-height: 100%; }
         & #comparison-arguments { height: auto; max-height: 8; margin-top: 1; }
@@ -53,13 +47,12 @@ class RunComparison(DialogScreen[None]):
         self._first = first
         self._second = second
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="comparison"):
-            runs = (self._first, self._second)
-            lines = [_format_run(letter, run) for letter, run in zip("AB", runs, strict=True)]
-            yield Static(Content("\n").join(lines), id="comparison-head")
-            yield PlainDataTable()
-            yield Static(Content("\n".join(_compare_arguments(*runs))), id="comparison-arguments")
+    def compose_body(self) -> ComposeResult:
+        runs = (self._first, self._second)
+        lines = [_format_run(letter, run) for letter, run in zip("AB", runs, strict=True)]
+        yield Static(Content("\n").join(lines), id="comparison-head")
+        yield PlainDataTable()
+        yield Static(Content("\n".join(_compare_arguments(*runs))), id="comparison-arguments")
 
     def on_mount(self) -> None:
         table = self.query_one(PlainDataTable)

@@ -16,8 +16,8 @@ from localcdap.runs.history import LONGEST_PAGE, PipelineRuns, RunFilter
 from localcdap.runs.model import Run
 from localcdap.text import format_duration, plural
 from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.lists.changes import watch_topics
-from localcdap.tui.log.layout import sanitize_name
 from localcdap.tui.log.state_line import StateLine, StatusPart
 from localcdap.tui.routes import NavigationTarget, RunHistoryTarget, RunTarget
 from localcdap.tui.screens.runs.pipeline_list import (
@@ -28,8 +28,8 @@ from localcdap.tui.screens.runs.pipeline_list import (
     format_pipeline,
 )
 from localcdap.tui.screens.runs.run_list import RunList, RunListHeader
-from localcdap.tui.screens.runs.run_table import RunTableDialog
 from localcdap.tui.screens.runs.run_view import RunView
+from localcdap.tui.screens.runs.tables import RunTableDialog
 from localcdap.tui.screens.runs.timeline import RunTimeline
 from localcdap.tui.studio import Choice
 
@@ -122,6 +122,8 @@ class RunHistoryScreen(AreaScreen):
     def _filter(self) -> RunFilter:
         return RunFilter(self._pipeline, _STATES[self._state], self._text)
 
+    @on(RunList.Filled)
+    @on(RunView.Changed)
     def _update_state(self) -> None:
         """Show what the list contains: filters, count, and the sparkline of the pipeline."""
         shown = self._list
@@ -173,8 +175,8 @@ class RunHistoryScreen(AreaScreen):
             Choice(sanitize_name(each or "all pipelines"), (each,), hint=self._count_runs(each))
             for each in names
         ]
-        start = names.index(self._pipeline) if self._pipeline in names else 0
-        chosen = await self.studio.choose(choices, title="Show runs of", start=start)
+        current = (self._pipeline,)
+        chosen = await self.studio.choose(choices, title="Show runs of", current=current)
         if chosen is not None:
             self._choose_pipeline(*chosen)
             self._list.focus()
@@ -185,13 +187,9 @@ class RunHistoryScreen(AreaScreen):
 
     @work(group="dialog")
     async def action_state(self) -> None:
-        names = list(_STATES)
-        choices = [Choice(name, name) for name in names]
-        start = names.index(self._state)
-        self._state = (
-            await self.studio.choose(choices, title="Show runs with the status", start=start)
-            or self._state
-        )
+        choices = [Choice(name, name) for name in _STATES]
+        title, current = "Show runs with the status", self._state
+        self._state = await self.studio.choose(choices, title=title, current=current) or current
         self._show_history()
 
     def action_table(self) -> None:
@@ -235,11 +233,6 @@ class RunHistoryScreen(AreaScreen):
 
     # -- messages ------------------------------------------------------------------------------
 
-    @on(StateLine.ActionRequested)
-    async def _run_requested_action(self, event: StateLine.ActionRequested) -> None:
-        event.stop()
-        await self.run_action(event.action)
-
     @on(Input.Changed, "#runs-filter")
     def _filter_typed(self, event: Input.Changed) -> None:
         event.stop()
@@ -266,14 +259,6 @@ class RunHistoryScreen(AreaScreen):
         self._view.show(event.run_id)
         self.add_class("-run")
         self.call_after_refresh(self._view.focus_inside)
-
-    @on(RunList.Filled)
-    def _show_list_state(self) -> None:
-        self._update_state()
-
-    @on(RunView.Changed)
-    def _show_run_state(self) -> None:
-        self._update_state()
 
     @property
     def _list(self) -> RunList:

@@ -14,9 +14,9 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.history import PipelineRuns, RunPoint
 from localcdap.runs.statistics.documents import draw_bar
 from localcdap.text import format_duration
-from localcdap.tui.labels import RUN_MARKS
+from localcdap.tui.labels import RUN_MARKS, sanitize_name
 from localcdap.tui.lists.options import StudioOptionList, ValueOption
-from localcdap.tui.log.layout import fit_to_width, sanitize_name
+from localcdap.tui.log.layout import fit_to_width
 
 _NO_VALUE: Final = "·"
 

@@ -20,10 +20,10 @@ from textual.widget import Widget
 from localcdap.runs.history import RunFilter, RunPage, count_records_read
 from localcdap.runs.model import Run, get_now
 from localcdap.text import format_duration
-from localcdap.tui.labels import RUN_MARKS
-from localcdap.tui.log.layout import fit_to_width, sanitize_name
+from localcdap.tui.labels import RUN_MARKS, sanitize_name
+from localcdap.tui.log.layout import fit_to_width
 from localcdap.tui.studio import StudioNode
-from localcdap.tui.textual_internals.line_marks import mark_line
+from localcdap.tui.textual_internals.strip import mark_line
 
 PAGE: Final = 100
 """The number of runs that are loaded at once."""

@@ -15,6 +15,8 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static, TabbedContent, TabPane
 
+from localcdap.api.errors import LocalcdapError, NotFoundError
+from localcdap.host.cdap import Cdap
 from localcdap.runs.model import (
     Run,
     count_alerts,
@@ -26,15 +28,74 @@ from localcdap.runs.model import (
 from localcdap.runs.statistics.classification import find_reason
 from localcdap.text import format_duration, format_size
 from localcdap.tui.debouncer import Debouncer
-from localcdap.tui.labels import RUN_MARKS
-from localcdap.tui.log.layout import sanitize_lines, sanitize_name
+from localcdap.tui.labels import RUN_MARKS, sanitize_lines, sanitize_name
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.log.view import LogView
-from localcdap.tui.screens.runs.alerts import AlertTable
-from localcdap.tui.screens.runs.expectations import ExpectationTable
 from localcdap.tui.screens.runs.run_list import format_start_time
-from localcdap.tui.screens.runs.run_watcher import RunFollower
-from localcdap.tui.screens.runs.tables import ArgumentTable, StageTable
+from localcdap.tui.screens.runs.tables import (
+    AlertTable,
+    ArgumentTable,
+    ExpectationTable,
+    StageTable,
+)
+from localcdap.tui.service_calls import FollowedSource
+from localcdap.tui.studio import StudioNode
+
+_WAIT_S: Final = 1.0
+"""The longest wait for a change, in seconds; the thread then sees whether the widget is still there."""
+
+
+class RunFollower(StudioNode, Widget):
+    """Follows a run until the run has ended or the widget is removed.
+
+    It posts :class:`RunFollower.Changed` for each change.
+    """
+
+    DEFAULT_CSS = "RunFollower { display: none; }"
+
+    class Changed(Message):
+        """The status, the counts or the error of the run have changed."""
+
+        def __init__(self, run: Run) -> None:
+            super().__init__()
+            self.run: Final = run
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__()
+        self.run_id: Final = run_id
+        self._posted: tuple[int, int] | None = None
+        """The version and the position of the run that was posted last."""
+        self._following: FollowedSource | None = None
+
+    def on_mount(self) -> None:
+        self._following = self.follow(
+            self._wait_for_changes, self._post, on_error=self._handle_error
+        )
+
+    def on_unmount(self) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._following is not None:
+            self._following.stop()
+
+    def _wait_for_changes(self, cdap: Cdap) -> Iterator[Run]:
+        run = cdap.runs.wait(self.run_id, -1, 0.0)
+        yield run
+        while not run.status.is_end:
+            run = cdap.runs.wait(self.run_id, run.version, _WAIT_S)
+            yield run
+
+    def _post(self, run: Run) -> None:
+        if (run.version, run.position) != self._posted:
+            self._posted = run.version, run.position
+            self.post_message(self.Changed(run))
+
+    def _handle_error(self, error: LocalcdapError) -> None:
+        # Other errors pass: the source is opened again a second later.
+        if isinstance(error, NotFoundError):
+            self._stop()
+
 
 _DELAY_S: Final = 0.12
 """The delay before a highlighted run is read, in seconds. The cursor moves past other runs on its way."""

@@ -15,8 +15,7 @@ from localcdap.runs.arguments import GIVEN
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import Run, RunRequest
 from localcdap.text import format_duration
-from localcdap.tui.labels import RUN_MARKS
-from localcdap.tui.log.layout import sanitize_lines, sanitize_name
+from localcdap.tui.labels import RUN_MARKS, sanitize_lines, sanitize_name
 from localcdap.tui.routes import DeployedTarget, DocumentTarget
 from localcdap.tui.screens.runs.arguments import ArgumentsDialog
 from localcdap.tui.screens.runs.comparison import RunComparison
@@ -180,10 +179,9 @@ class RunsScreen(RunHistoryScreen):
             self.studio.show_notice(f"{run.pipeline} has run only once.", "Run it again with r.")
             return
         choices = [Choice(_format_run(each), each, hint=each.run[:8]) for each in others]
-        older = [index for index, each in enumerate(others) if each.starting <= run.starting]
-        other = await self.studio.choose(
-            choices, title=f"Compare run {run.run[:8]} with", start=older[0] if older else 0
-        )
+        older = next((each for each in others if each.starting <= run.starting), None)
+        title = f"Compare run {run.run[:8]} with"
+        other = await self.studio.choose(choices, title=title, current=older)
         if other is not None:
             self.app.push_screen(RunComparison(*sorted((run, other), key=lambda r: r.starting)))
 

@@ -1,22 +1,39 @@
-"""The tables of a run: the counts of its stages, and its arguments."""
+"""The tables of a run: the counts of its stages, its arguments, alerts and expectations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+import datetime
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Final
 
 from rich.text import Text
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
-from textual.widgets import DataTable
+from textual.widgets import DataTable, Static
 
+from localcdap.api.schema import Schema
+from localcdap.expectations.results import RuleResult, RuleTrend, describe_result
+from localcdap.host.cdap import Cdap
 from localcdap.runs.arguments import GIVEN
-from localcdap.runs.model import Run, StageCounts
+from localcdap.runs.expectations import RECENT_RUNS, collect_run_trends
+from localcdap.runs.history import RunPage, count_records_read
+from localcdap.runs.model import (
+    Run,
+    StageCounts,
+    StoredAlert,
+    count_alerts,
+    format_payload,
+    get_now,
+)
 from localcdap.text import plural
-from localcdap.tui.labels import RUN_MARKS
-from localcdap.tui.log.layout import sanitize_name
-from localcdap.tui.textual_internals.line_marks import mark_line
+from localcdap.tui.dialogs.dialog_screen import DialogScreen
+from localcdap.tui.labels import RUN_MARKS, sanitize_name
+from localcdap.tui.records.table import RecordTable
+from localcdap.tui.records.values import build_table
+from localcdap.tui.studio import StudioNode
+from localcdap.tui.textual_internals.strip import mark_line
 
 
 class PlainDataTable(DataTable[Text]):
@@ -153,3 +170,198 @@ class ArgumentTable(PlainDataTable):
 
 def _build_cell(text: str) -> Text:
     return Text(sanitize_name(text), no_wrap=True)
+
+
+class AlertTable(StudioNode, PlainDataTable):
+    """The alerts of a run: the stage that emitted each, and what it says."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "log of the stage", id="runs.alert_log", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: tuple[str, int] | None = None
+        self._alerts: list[StoredAlert] = []
+
+    def on_mount(self) -> None:
+        self.add_columns("stage", "alert")
+
+    def show_run(self, run: Run) -> None:
+        """Read and show the alerts of a run, unless they are shown already."""
+        shown = run.run, count_alerts(run)
+        if self._shown == shown:
+            return
+        self._shown = shown
+        self.clear()
+        self.call(
+            lambda cdap: cdap.runs.read_alerts(run.run),
+            on_result=lambda alerts: self._fill(run, alerts),
+            group="alerts",
+        )
+
+    def _fill(self, run: Run, alerts: list[StoredAlert]) -> None:
+        if self._shown != (run.run, count_alerts(run)):
+            return
+        self._alerts = alerts
+        self.clear()
+        for alert in alerts:
+            payload = Text(sanitize_name(format_payload(alert.payload)), no_wrap=True)
+            self.add_row(Text(sanitize_name(alert.stage), no_wrap=True), payload)
+        more = count_alerts(run) - len(alerts)
+        if more > 0:
+            self.add_row(Text("…"), Text(f"{plural(more, 'alert')} more, which are not kept"))
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        event.stop()
+        if event.cursor_row < len(self._alerts):
+            self.post_message(StageTable.Chosen(self._alerts[event.cursor_row].stage))
+
+
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_WIDEST_TREND: Final = 12
+"""The newest runs that a trend shows, one in each cell."""
+_WHOLE: Final = 100
+_Key = tuple[str, str]
+"""The stage and the label of a rule."""
+
+
+class ExpectationTable(StudioNode, PlainDataTable):
+    """The rules of a run: what each expects, what was found, its trend, and what has changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._run: Run | None = None
+        self._trends: dict[_Key, RuleTrend] = {}
+
+    def on_mount(self) -> None:
+        self.add_columns("stage", "expected", "found", "trend", "change")
+
+    def show_run(self, run: Run) -> None:
+        """Show the results of a run, and read those of the runs before."""
+        if self._run is not None and (self._run.run, self._run.version) == (run.run, run.version):
+            return
+        self._run = run
+        self._trends = {}
+        self._fill(run)
+        if run.expectations:
+            self.call(
+                lambda cdap: _read_runs(cdap, run),
+                on_result=lambda runs: self._show_trends(run, runs),
+                group="expectations",
+            )
+
+    def _show_trends(self, run: Run, runs: list[Run]) -> None:
+        if self._run is not run:
+            return
+        until = [each for each in runs if each.starting <= run.starting and each.run != run.run]
+        trends = collect_run_trends([*until, run])
+        self._trends = {(t.stage, t.label): t for t in trends if t.runs[-1] == run.run}
+        self._fill(run)
+
+    def _fill(self, run: Run) -> None:
+        row = self.cursor_row
+        self.clear()
+        for result in run.expectations:
+            self.add_row(*self._build_cells(result))
+        self.move_cursor(row=row)
+
+    def _build_cells(self, result: RuleResult) -> Iterator[Text]:
+        key = result.stage, result.label
+        mark, style = ("✗", "yellow") if result.violations else ("✓", "green")
+        yield Text(sanitize_name(result.stage), no_wrap=True)
+        yield Text(sanitize_name(result.label), no_wrap=True)
+        yield Text.assemble(
+            (mark, "red" if result.is_failure else style), " ", describe_result(result)
+        )
+        trend = self._trends.get(key)
+        yield Text("" if trend is None else draw_trend(trend.results), no_wrap=True)
+        yield Text("" if trend is None else trend.describe_step(), no_wrap=True)
+
+
+def draw_trend(results: list[RuleResult]) -> str:
+    """Return the shares of violations over runs as bars, the newest at the right; a dot stands for none."""
+    return "".join(_draw(result.share) for result in results[-_WIDEST_TREND:])
+
+
+def _draw(share: float) -> str:
+    return _BARS[min(len(_BARS) - 1, int(share / _WHOLE * len(_BARS)))] if share else "·"
+
+
+def _read_runs(cdap: Cdap, run: Run) -> list[Run]:
+    return cdap.runs.list_runs(run.namespace, pipeline=run.pipeline, limit=RECENT_RUNS)
+
+
+_SCHEMA: Final = Schema.record(
+    "runs",
+    [
+        ("pipeline", Schema.STRING),
+        ("status", Schema.STRING),
+        ("started", Schema.DATETIME),
+        ("seconds", Schema.DOUBLE),
+        ("records", Schema.LONG.as_nullable),
+        ("error", Schema.STRING.as_nullable),
+        ("run", Schema.STRING),
+    ],
+)
+
+
+class _Runs(RecordTable):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "detail", "open the run", id="runs.open_row")
+    ]
+
+    def action_detail(self) -> None:
+        at = self._get_cursor()
+        if at is not None and self.table is not None:
+            self.screen.dismiss(self.table.column("run")[at.row].as_py())
+
+
+class RunTableDialog(DialogScreen[str | None]):
+    """Lets its user look at many runs; the answer is the id of the run to open, None without one.
+
+    :param page: the newest runs, and how many there are.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("q", "dismiss_empty", "back", show=False)]
+    DEFAULT_CSS = """
+    RunTableDialog > #dialog { width: 96%; height: 90%; }
+    RunTableDialog #dialog-title { margin-bottom: 0; }
+    """
+    HAS_FOOTER = True
+    AUTO_FOCUS = "RecordGrid"
+
+    def __init__(self, page: RunPage) -> None:
+        super().__init__()
+        self._page = page
+
+    def compose_body(self) -> ComposeResult:
+        yield Static("Runs", id="dialog-title")
+        yield _Runs()
+
+    def on_mount(self) -> None:
+        table, page = self.query_one(_Runs), self._page
+        if not page.runs:
+            table.clear("No run matches the filter.")
+            return
+        is_part = page.total > len(page.runs)
+        note = f"the newest of {page.total:,} runs" if is_part else ""
+        table.show(build_table(list_rows(page.runs), _SCHEMA), note)
+
+
+def list_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Return the rows of the table as JSON records."""
+    return [_build_row(run, get_now() if run.end is None else run.end) for run in runs]
+
+
+def _build_row(run: Run, end: int) -> dict[str, Any]:
+    started = datetime.datetime.fromtimestamp(run.starting / 1000)
+    return {
+        "pipeline": run.pipeline,
+        "status": run.status.lower(),
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": (end - run.starting) / 1000,
+        "records": count_records_read(run.stages),
+        "error": run.error.message if run.error is not None else None,
+        "run": run.run,
+    }

@@ -12,8 +12,8 @@ from textual.widgets import Static
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import get_now
 from localcdap.text import format_duration
-from localcdap.tui.labels import RUN_MARKS
-from localcdap.tui.log.layout import fit_to_width, sanitize_name
+from localcdap.tui.labels import RUN_MARKS, sanitize_name
+from localcdap.tui.log.layout import fit_to_width
 from localcdap.tui.screens.runs.run_list import format_start_time
 
 _RUNS: Final = 40

@@ -14,12 +14,11 @@ from textual.widgets import Input, Static
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.metadata import DATASET, MetadataEntity, MetadataScope, ScopedMetadata
-from localcdap.text import sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.debouncer import Debouncer
+from localcdap.tui.labels import MUTED, format_title, join_parts, sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.routes import LineageTarget
-from localcdap.tui.screens.details import MUTED, format_title, join_parts
 from localcdap.tui.screens.search.findings import (
     FIELD,
     FoundItem,
@@ -42,7 +41,6 @@ class SearchScreen(AreaScreen):
 
     AREA = "search"
     CSS_PATH = "search.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#search-query"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "query", "search", id="search.query"),
@@ -172,11 +170,6 @@ class SearchScreen(AreaScreen):
     def _show_note(self, text: str) -> None:
         self.query_one("#search-note", Static).update(Content.styled(text, MUTED))
 
-    @on(FilteredList.Highlighted, "#results")
-    def _show_highlighted(self, event: FilteredList.Highlighted) -> None:
-        event.stop()
-        self._show_details()
-
     @on(FilteredList.Chosen, "#results")
     def _open_chosen(self, event: FilteredList.Chosen) -> None:
         event.stop()
@@ -202,22 +195,22 @@ class SearchScreen(AreaScreen):
         field = entity.details.get(FIELD)
         return LineageTarget(entity.details[DATASET], field, entity.namespace)
 
+    @on(FilteredList.Highlighted)
     def _show_details(self) -> None:
         found = self._highlighted
         self.query_one("#search-facts", Static).update(_format_finding(found) if found else "")
-        self.refresh_bindings()
 
 
 def _build_entry(found: FoundItem) -> ListEntry:
-    label, hint = (sanitize_for_terminal(t, single_line=True) for t in (found.label, found.hint))
+    label, hint = (sanitize_name(t) for t in (found.label, found.hint))
     return ListEntry(found.key, label, found.mark, hint, found.group)
 
 
 def _format_finding(found: FoundItem) -> Content:
     kind = found.entity.type if found.entity is not None else found.group.rstrip("s")
     parts = [
-        format_title(sanitize_for_terminal(found.label, single_line=True), kind),
-        Content.styled(sanitize_for_terminal(found.key, single_line=True), MUTED),
+        format_title(sanitize_name(found.label), kind),
+        Content.styled(sanitize_name(found.key), MUTED),
     ]
     if found.metadata is not None:
         parts += [Content("\n").join(lines) for lines in _list_lines(found.metadata) if lines]
@@ -230,8 +223,8 @@ def _list_lines(metadata: ScopedMetadata) -> Iterator[list[Content]]:
         own = metadata.get(scope)
         lines = [Content.assemble(("tags  ", MUTED), ", ".join(own.tags))] if own.tags else []
         for key, value in sorted(own.properties.items()):
-            shown = sanitize_for_terminal(f"{key}  ", single_line=True)
-            text = sanitize_for_terminal(value[:_LONGEST_VALUE], single_line=True)
+            shown = sanitize_name(f"{key}  ")
+            text = sanitize_name(value[:_LONGEST_VALUE])
             lines.append(Content.assemble((shown, MUTED), text))
         if lines and scope is MetadataScope.SYSTEM:
             lines.insert(0, Content.styled("written by localcdap", f"{MUTED} italic"))

@@ -11,14 +11,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Static
 
 from localcdap.api.errors import BadRequestError, SettingsError
 from localcdap.settings import Settings, load_settings
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.painter import pad
-from localcdap.tui.fuzzy_match import rank_matches
-from localcdap.tui.lists.options import StudioOptionList
+from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screens.settings import file as toml
 from localcdap.tui.screens.settings.locations import ask_location
 from localcdap.tui.screens.settings.rows import SettingRow, build_rows, read_settings_text
@@ -32,7 +31,7 @@ class SettingsScreen(AreaScreen):
     """Shows every setting in force with its origin and description, and changes the settings file."""
 
     AREA = "settings"
-    AUTO_FOCUS = "#settings-list"
+    AUTO_FOCUS = "#settings-list FilteredListOptions"
     CSS_PATH = "settings.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "change", "change", id="settings.change", key_display="enter"),
@@ -44,17 +43,13 @@ class SettingsScreen(AreaScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._rows: list[SettingRow] = []
-        self._shown: list[SettingRow] = []
+        self._rows: dict[str, SettingRow] = {}
         self._is_changed = False
 
     def compose_body(self) -> ComposeResult:
         with Vertical(id="settings"):
             yield Static(id="settings-file", classes="heading")
-            yield Input(
-                placeholder="/ filter", classes="filter", id="settings-filter", compact=True
-            )
-            yield StudioOptionList(verb="change", id="settings-list", classes="plain")
+            yield FilteredList(verb="change", action="change", id="settings-list")
             yield Static(id="settings-detail")
 
     def on_mount(self) -> None:
@@ -105,7 +100,7 @@ class SettingsScreen(AreaScreen):
         if await ask_location(self.studio):
             self._is_changed = True
             self._read()
-            self.query_one("#settings-list", OptionList).action_last()
+            self._list.show(list(self._rows)[-1])
 
     def action_restore(self) -> None:
         row = self._row
@@ -134,44 +129,26 @@ class SettingsScreen(AreaScreen):
         self._is_changed = True
         self.refresh_bindings()
 
-    @on(OptionList.OptionSelected, "#settings-list")
-    async def _change_chosen(self) -> None:
-        reason = self.explain_disabled("change")
-        if reason is None:
-            await self.run_action("screen.change")
-        else:
-            self.studio.explain_no_effect(reason, "change")
-
-    @on(OptionList.OptionHighlighted, "#settings-list")
+    @on(FilteredList.Highlighted)
     def _show_description(self) -> None:
         row = self._row
         if row is not None:
             origin = f"Set in {row.origin}." if row.origin else "Default value."
             detail = Content.assemble(row.description, "\n", (origin, "$foreground 60%"))
             self.query_one("#settings-detail", Static).update(detail)
-            # A longer text takes lines of the list.
-            listed = self.query_one("#settings-list", StudioOptionList)
-            self.call_after_refresh(listed.scroll_to_highlight)
-        self.refresh_bindings()
-
-    @on(Input.Changed, "#settings-filter")
-    def _filter(self) -> None:
-        self._fill()
-
-    @on(Input.Submitted, "#settings-filter")
-    def _focus_list(self) -> None:
-        self.query_one("#settings-list").focus()
 
     @property
     def _file(self) -> Path:
         return self.studio.connection.home.settings_file
 
     @property
+    def _list(self) -> FilteredList:
+        return self.query_one(FilteredList)
+
+    @property
     def _row(self) -> SettingRow | None:
-        index = (
-            self.query_one("#settings-list", OptionList).highlighted if self.is_mounted else None
-        )
-        return self._shown[index] if index is not None and index < len(self._shown) else None
+        """The highlighted setting."""
+        return self._rows.get(self._list.key or "")
 
     def _read(self) -> None:
         problem = ""
@@ -179,29 +156,15 @@ class SettingsScreen(AreaScreen):
             settings = load_settings(self._file)
         except SettingsError as error:
             settings, problem = Settings(origins={}), error.message
-        self._rows = build_rows(settings)
+        self._rows = {row.key: row for row in build_rows(settings)}
         title = Content.assemble(str(self._file), (f"\n✗ {problem}" if problem else "", "$error"))
         heading = self.query_one("#settings-file", Static)
         heading.update(title)
         heading.styles.height = "auto"
-        self._fill()
-
-    def _fill(self) -> None:
-        query = self.query_one("#settings-filter", Input).value
-        listed = self.query_one("#settings-list", OptionList)
-        self._shown = [
-            row
-            for row, _ in rank_matches(
-                query, [(f"{row.key} {row.text}", row) for row in self._rows]
-            )
-        ]
-        highlighted = listed.highlighted
-        listed.clear_options()
-        longest = max((len(row.key) for row in self._rows), default=0)
+        longest = max(map(len, self._rows), default=0)
         width = min(max(longest, _KEY_CELLS), _MOST_KEY_CELLS, max(self.size.width // 2, 1))
-        listed.add_options([_format_row(row, width) for row in self._shown])
-        if self._shown:
-            listed.highlighted = min(highlighted or 0, len(self._shown) - 1)
+        self._list.set_entries([_build_entry(row, width) for row in self._rows.values()])
+        self._show_description()
 
     def _check_value(self, row: SettingRow, typed: str) -> str | None:
         text = self._read_file()
@@ -243,16 +206,13 @@ class SettingsScreen(AreaScreen):
             return None
 
 
-def _format_row(row: SettingRow, width: int) -> Content:
+def _build_entry(row: SettingRow, width: int) -> ListEntry:
     """Return the line of a setting.
 
     :param width: the width of the column of keys.
     """
-    style = "$foreground 60%" if row.is_default else "$accent"
     text = row.text or "(none)"
     value = text if len(text) <= 3 * _VALUE_CELLS else text[: 3 * _VALUE_CELLS - 1] + "…"
-    return Content.assemble(
-        pad(row.key, width) + " ",
-        (f"{value:<{_VALUE_CELLS}} ", style),
-        (f"${row.variable}" if row.variable else row.origin, "$foreground 60%"),
-    )
+    label = f"{pad(row.key, width)} {value:<{_VALUE_CELLS}}"
+    hint = f"${row.variable}" if row.variable else row.origin
+    return ListEntry(row.key, label, "" if row.is_default else "●", hint)

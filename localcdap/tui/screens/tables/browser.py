@@ -13,13 +13,12 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from localcdap.datasets.sql import SqlRequest, SqlResult, SqlTable
-from localcdap.text import sanitize_for_terminal
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.completion import quote_where_needed
 from localcdap.tui.screens.tables.page_table import MOST_VALUES, PAGE, PageTable, build_count
 from localcdap.tui.screens.tables.query_status import QueryStatus
-from localcdap.tui.screens.tables.row_changes import EditedRow, delete_row, open_row
-from localcdap.tui.screens.tables.row_dialog import RowDialog
+from localcdap.tui.screens.tables.row_dialog import EditedRow, RowDialog, delete_row, open_row
 from localcdap.tui.studio import StudioNode
 
 _ROW_ACTIONS: Final = ("change_row", "new_row", "delete_row")
@@ -199,7 +198,7 @@ class TableBrowser(StudioNode, Vertical):
         table, key = self._table, self._get_key()
         if table is None:
             return
-        shown = sanitize_for_terminal(str(key), single_line=True)
+        shown = sanitize_name(str(key))
         if await self.studio.confirm(f"Delete the row with {table.key[0]} {shown}?", table.name):
             self.call(
                 lambda cdap: delete_row(cdap, open_row(cdap, table.schema, table.name, key)),

@@ -9,9 +9,9 @@ import msgspec
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Footer, Static, TextArea
+from textual.widgets import Static, TextArea
 
 from localcdap.api.dataset.declaration import DatasetChange
 from localcdap.api.dataset.schema_evolution import ChangeKind, find_field_changes
@@ -26,6 +26,7 @@ from localcdap.text import sanitize_for_terminal
 from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.dialogs.property_lines import format_properties, parse_properties
+from localcdap.tui.labels import sanitize_name
 from localcdap.tui.schema_text import EXAMPLE, SchemaSyntaxError, format_schema, parse_schema
 
 _PAUSE_S: Final = 0.15
@@ -55,11 +56,7 @@ class DatasetDialog(DialogScreen[bool]):
         Binding("ctrl+s", "save", "save", id="dataset.save", priority=True),
     ]
     DEFAULT_CSS = """
-    DatasetDialog { align: center middle; background: $background 60%; }
-    DatasetDialog > Vertical {
-        width: 96; max-width: 96%; height: 34; max-height: 92%; padding: 1 2; background: $surface;
-    }
-    DatasetDialog .title { height: 1; text-style: bold; }
+    DatasetDialog > #dialog { width: 96; height: 34; max-height: 92%; }
     DatasetDialog .label { height: 1; color: $text-muted; margin-top: 1; }
     DatasetDialog TextArea { height: 2fr; background: $panel; }
     DatasetDialog TextArea:blur { border: tall $panel; }
@@ -67,6 +64,7 @@ class DatasetDialog(DialogScreen[bool]):
     DatasetDialog VerticalScroll { height: 1fr; min-height: 4; margin-top: 1; }
     DatasetDialog #dataset-effect { height: auto; }
     """
+    HAS_FOOTER = True
 
     def __init__(self, detail: DatasetDetail) -> None:
         super().__init__()
@@ -77,22 +75,20 @@ class DatasetDialog(DialogScreen[bool]):
         self._schema_text: Final = "" if detail.schema is None else format_schema(detail.schema)
         self._checking = Debouncer(self, self._check, _PAUSE_S)
 
-    def compose(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         detail = self._detail
-        name = sanitize_for_terminal(f"{detail.name}  {detail.type}", single_line=True)
-        with Vertical():
-            yield Static(Content(f"Change dataset {name}"), classes="title")
-            is_fixed = detail.schema is not None and SCHEMA not in detail.properties
-            label = "schema: that of the type" if is_fixed else f"schema: {EXAMPLE}"
-            yield Static(Content(label), classes="label")
-            yield TextArea(
-                self._schema_text, tab_behavior="focus", id="dataset-schema", read_only=is_fixed
-            )
-            yield Static("properties: one name=value a line", classes="label")
-            yield TextArea(self._properties_text, tab_behavior="focus", id="dataset-properties")
-            with VerticalScroll(can_focus=False):
-                yield Static(id="dataset-effect")
-        yield Footer(show_command_palette=False)
+        name = sanitize_name(f"{detail.name}  {detail.type}")
+        yield Static(Content(f"Change dataset {name}"), id="dialog-title")
+        is_fixed = detail.schema is not None and SCHEMA not in detail.properties
+        label = "schema: that of the type" if is_fixed else f"schema: {EXAMPLE}"
+        yield Static(Content(label), classes="label")
+        yield TextArea(
+            self._schema_text, tab_behavior="focus", id="dataset-schema", read_only=is_fixed
+        )
+        yield Static("properties: one name=value a line", classes="label")
+        yield TextArea(self._properties_text, tab_behavior="focus", id="dataset-properties")
+        with VerticalScroll(can_focus=False):
+            yield Static(id="dataset-effect")
 
     def on_mount(self) -> None:
         self._check()

@@ -44,7 +44,6 @@ class TablesScreen(AreaScreen):
 
     AREA = "data"
     CSS_PATH = "tables.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     AUTO_FOCUS = "#tables OptionList"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "tab('rows')", "rows", id="data.rows"),

@@ -14,13 +14,9 @@ from hypothesis import strategies as st
 from localcdap.api.directive.rows import Columns
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.workspaces.engine import WorkspaceEngine
-from localcdap.plugin_lib.wrangler.workspaces.facets import (
-    Facet,
-    FacetView,
-    apply_facets,
-    list_facet_kinds,
-)
+from localcdap.plugin_lib.wrangler.workspaces.facets import apply_facets, list_facet_kinds
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column, ColumnTable
+from localcdap.workspace_views import Facet, FacetView
 
 UTC = datetime.UTC
 TEXTS = st.text("aBÜß9 -.,;:'\"\\{}/#$\t€ǅ😀\u0663", max_size=8)

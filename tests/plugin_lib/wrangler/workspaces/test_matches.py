@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from localcdap.plugin_lib.wrangler.workspaces.matches import ColumnMatch, find_matches
+from localcdap.plugin_lib.wrangler.workspaces.matches import find_matches
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
+from localcdap.workspace_views import ColumnMatch
 
 
 def test_the_columns_that_match_best_come_first() -> None:

@@ -8,13 +8,12 @@ import pytest
 from localcdap.api import Schema
 from localcdap.expectations.reader import read_rules
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
-from localcdap.plugin_lib.wrangler.workspaces.rules import RuleCheck
-from localcdap.plugin_lib.wrangler.workspaces.views import ViewRequest
 from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     SampleSource,
     open_workspace,
     view_workspace,
 )
+from localcdap.workspace_views import RuleCheck, ViewRequest
 
 SCHEMA = Schema.record("r", [("city", Schema.STRING.as_nullable), ("n", Schema.LONG.as_nullable)])
 RECORDS = [

@@ -16,15 +16,14 @@ from localcdap.api import Schema
 from localcdap.api.errors import BadRequestError
 from localcdap.files.formats import FileInput
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
-from localcdap.plugin_lib.wrangler.workspaces.facets import Facet
-from localcdap.plugin_lib.wrangler.workspaces.profiles import ValueCount, summarize_column
+from localcdap.plugin_lib.wrangler.workspaces.profiles import summarize_column
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
-from localcdap.plugin_lib.wrangler.workspaces.views import ViewRequest, WorkspaceView
 from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     SampleSource,
     open_workspace,
     view_workspace,
 )
+from localcdap.workspace_views import Facet, ValueCount, ViewRequest, WorkspaceView
 from tests.plugin_lib.wrangler.recipe.test_lineage import VALUES
 
 SCHEMA = Schema.record("r", [("city", Schema.STRING.as_nullable), ("n", Schema.LONG.as_nullable)])

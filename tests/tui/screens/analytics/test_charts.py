@@ -22,10 +22,14 @@ from localcdap.tui.screens.analytics.charts import (
     draw_residuals,
     format_metric,
 )
-from localcdap.tui.screens.analytics.comparison import draw_comparison
 from localcdap.tui.screens.analytics.leaderboard import order_models
 from localcdap.tui.screens.analytics.model_card import write_card
-from localcdap.tui.screens.analytics.model_text import ModelView, draw_model, list_parameters
+from localcdap.tui.screens.analytics.model_text import (
+    ModelView,
+    draw_comparison,
+    draw_model,
+    list_parameters,
+)
 from localcdap.tui.screens.analytics.predictions import build_pipeline
 from localcdap.tui.screens.analytics.split_text import draw_split
 from localcdap.tui.screens.analytics.thresholds import count_at, find_best

@@ -73,7 +73,7 @@ async def test_what_is_wrong_with_an_experiment_is_said_in_its_form(
         await driver.until(lambda: isinstance(driver.app.screen, FormDialog))
         form = driver.app.screen
         assert form.values["name"] == "diabetes_progression"
-        problem = form.query_one("#form-problem")
+        problem = form.query_one("#dialog-problem")
 
         async def fill(name: str, value: str) -> str:
             for field in form.query("Input"):

@@ -192,7 +192,7 @@ async def test_a_file_opened_after_a_fixed_import_is_fixed_too(open_studio, miss
 
 def read_title(screen):
     """The title of the dialog, where there is one."""
-    return "".join(str(title.content) for title in screen.query("#import-title").results(Static))
+    return "".join(str(title.content) for title in screen.query("#dialog-title").results(Static))
 
 
 def test_a_name_keeps_space_next_to_its_facts():

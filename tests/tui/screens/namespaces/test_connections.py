@@ -9,7 +9,7 @@ from textual.widgets import OptionList, Static, TextArea
 
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.routes import DocumentTarget
-from localcdap.tui.screens.namespaces.connection_dialog import ConnectionDialog
+from localcdap.tui.screens.namespaces.connections import ConnectionDialog
 from tests.tui.pipeline.documents import pipeline, stage
 from tests.tui.studio_driver import SMALL
 
@@ -38,14 +38,14 @@ async def test_a_connection_is_created_changed_and_deleted(open_studio, cdap, no
         await driver.press("7", "o", "a")
         assert isinstance(driver.app.screen, ConnectionDialog)
         await driver.press("ctrl+s")
-        said = str(driver.app.screen.query_one("#connection-problem", Static).content)
+        said = str(driver.app.screen.query_one("#dialog-problem", Static).content)
         assert said == "Give the connection a name. Give the type of the other system."
         for text in ("shop", "PostgreSQL", "Orders"):
             await driver.type(text)
             await driver.press("enter")
         await driver.type("host=db\npassword=hunter2\nno value")
         await driver.press("ctrl+s")
-        assert "Line 3" in str(driver.app.screen.query_one("#connection-problem", Static).content)
+        assert "Line 3" in str(driver.app.screen.query_one("#dialog-problem", Static).content)
         await driver.press(*["backspace"] * 9, "ctrl+s")
 
         made = cdap.connections.get("default", "shop")

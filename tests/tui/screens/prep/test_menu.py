@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from localcdap.api.directive.rows import Columns
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.workspaces.engine import WorkspaceEngine
-from localcdap.tui.screens.prep.answers import PrepColumn
 from localcdap.tui.screens.prep.menu import (
     build_filter,
     build_replacement,
     is_plain_name,
     list_entries,
 )
+from localcdap.workspace_views import ColumnView
 
 TYPES = ["string", "int", "long", "double", "decimal", "boolean", "timestamp", "date", "array"]
 
@@ -25,7 +25,7 @@ TYPES = ["string", "int", "long", "double", "decimal", "boolean", "timestamp", "
 def test_complete_entries_are_directives(type: str, value: str | None) -> None:
     if type not in ("string", "timestamp", "date", "array"):
         value = "7"
-    entries = list_entries(PrepColumn("city", type), value)
+    entries = list_entries(ColumnView("city", type), value)
     assert entries[0].group == "value" or type in ("timestamp", "date", "array")
     for entry in entries:
         assert "{c}" not in entry.directive
@@ -36,7 +36,7 @@ def test_complete_entries_are_directives(type: str, value: str | None) -> None:
 
 
 def test_only_fitting_directives_are_offered() -> None:
-    labels = {type: {e.label for e in list_entries(PrepColumn("c", type), "1")} for type in TYPES}
+    labels = {type: {e.label for e in list_entries(ColumnView("c", type), "1")} for type in TYPES}
     assert "UPPERCASE" in labels["string"]
     assert "UPPERCASE" not in labels["long"]
     assert "Round" in labels["double"]
@@ -46,7 +46,7 @@ def test_only_fitting_directives_are_offered() -> None:
 
 @given(st.one_of(st.none(), st.text(max_size=20)), st.booleans())
 def test_filters_keep_or_drop_the_rows_with_a_value(value: str | None, keeps: bool) -> None:
-    directive = build_filter(PrepColumn("city", "string"), value, keeps=keeps)
+    directive = build_filter(ColumnView("city", "string"), value, keeps=keeps)
     if directive is None:
         assert value is not None
         assert not value.isprintable()
@@ -64,7 +64,7 @@ def test_filters_keep_or_drop_the_rows_with_a_value(value: str | None, keeps: bo
 @given(st.lists(st.text(min_size=1, max_size=12), min_size=2, max_size=5, unique=True))
 def test_replacements_change_whole_values(values: list[str]) -> None:
     into, *others = values
-    directive = build_replacement(PrepColumn("city", "string"), others, into)
+    directive = build_replacement(ColumnView("city", "string"), others, into)
     if directive is None:
         assert any(not each.isprintable() or "'" in each for each in values)
         return

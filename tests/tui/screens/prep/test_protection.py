@@ -12,9 +12,9 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.api.schema import Schema
 from localcdap.store.tables import NamespaceTables
 from localcdap.tui.routes import PrepTarget
-from localcdap.tui.screens.prep.answers import PrepColumn, PrepProfile, PrepValueCount
 from localcdap.tui.screens.prep.recipe import write_rule
 from localcdap.tui.screens.prep.rule_proposals import propose_rules
+from localcdap.workspace_views import ColumnView, ValueCount, ValueSummary
 from tests.tui.screens.prep.test_screen import column, get_screen, opened
 from tests.tui.studio_driver import LARGE, SMALL
 
@@ -53,14 +53,14 @@ async def test_a_column_with_cards_is_masked_and_tagged(cdap, open_studio, tmp_p
         assert get_screen(driver).recipe.directives == []
 
 
-def profiled(type: str, rows: int, nulls: int, distinct: int, **more) -> PrepColumn:
-    return PrepColumn("c", type, PrepProfile(rows, nulls, 0, distinct, **more))
+def profiled(type: str, rows: int, nulls: int, distinct: int, **more) -> ColumnView:
+    return ColumnView("c", type, ValueSummary(rows, nulls, 0, distinct, **more))
 
 
 def test_rules_are_those_that_the_sample_fulfils():
-    top = [PrepValueCount("DE", 7), PrepValueCount("AT", 3)]
+    top = [ValueCount("DE", 7), ValueCount("AT", 3)]
 
-    def written(column: PrepColumn) -> list[dict]:
+    def written(column: ColumnView) -> list[dict]:
         return [json.loads(write_rule(rule)) for rule in propose_rules(column)]
 
     assert written(profiled("string", 10, 0, 2, top=top)) == [

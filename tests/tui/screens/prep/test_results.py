@@ -17,9 +17,9 @@ from localcdap.pipeline_tests.reader import read_test
 from localcdap.pipeline_tests.report import Outcome, PipelineTestReport, evaluate
 from localcdap.pipeline_tests.service import run_cases
 from localcdap.tui.routes import DocumentTarget, PrepTarget
-from localcdap.tui.screens.prep.all_rows import PrepTotals, describe_surprises
-from localcdap.tui.screens.prep.answers import PrepColumn, PrepProfile
+from localcdap.tui.screens.prep.all_rows import describe_surprises
 from localcdap.tui.screens.prep.source import PrepSource
+from localcdap.workspace_views import ColumnTotals, ColumnView, ValueSummary
 from tests.tui.inspector.bench import pipeline
 from tests.tui.screens.prep.test_screen import get_screen, opened, shown, write
 
@@ -126,11 +126,11 @@ def _run_test(cdap, file: Path) -> PipelineTestReport:
     ],
 )
 def test_what_the_sample_did_not_show(totals, surprises):
-    sample = PrepColumn("n", "long", PrepProfile(10, 0, 0, 10, "0", "9"))
+    sample = ColumnView("n", "long", ValueSummary(10, 0, 0, 10, "0", "9"))
     column = {"type": "long", "rows": 1000, "nulls": 0, "distinct": 1000, "highest": "9"} | totals
     if totals.get("nulls"):
         column["distinct"] = 700
-    known = PrepTotals("n", empty=0, has_more=False, lowest="0", **column)
+    known = ColumnTotals("n", empty=0, has_more=False, lowest="0", **column)
     assert describe_surprises(sample, known) == surprises
     assert describe_surprises(None, known) == ["the sample does not have it"]
 
@@ -316,6 +316,6 @@ async def test_the_mouse(open_studio, tmp_path):
         await driver.pilot.click("#prep-facets", offset=(12, 1))
         await driver.settled()
         assert "Keep only these rows" in shown(driver)
-        await driver.pilot.click("#chooser-list", offset=(6, 0))
+        await driver.pilot.click("#chooser-list OptionList", offset=(6, 0))
         await driver.settled()
         assert len(screen.recipe.directives) == 3

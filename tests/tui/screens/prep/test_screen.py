@@ -17,9 +17,9 @@ from localcdap.tui.routes import DocumentTarget, PrepTarget
 from localcdap.tui.screens.prep.directive_line import DirectiveLine
 from localcdap.tui.screens.prep.recent import list_present
 from localcdap.tui.screens.prep.recipe import PrepStep
+from localcdap.tui.screens.prep.recipe_lists import StepList
 from localcdap.tui.screens.prep.screen import PrepScreen
 from localcdap.tui.screens.prep.source import PrepSource
-from localcdap.tui.screens.prep.steps import StepList
 from localcdap.tui.system.user_state import OpenedData, read_user_state
 from tests.tui.inspector.bench import pipeline
 from tests.tui.studio_driver import SMALL
@@ -197,9 +197,10 @@ async def test_rows_that_are_left_out_are_listed(open_studio, path):
         await write(driver, "set-type :amount int")
         await driver.press("e")
         assert isinstance(driver.app.screen, LinesDialog)
-        ((title, lines),) = driver.app.screen._parts
+        (block,) = driver.app.screen.query("#dialog-blocks > Static").results(Static)
+        title, *lines = str(block.content).splitlines()
         assert title == "record 3, fails at directive 1"
-        assert "name: cy" in lines
+        assert "  name: cy" in lines
 
 
 async def test_sorting_and_other_samples(open_studio, path):

@@ -18,14 +18,17 @@ from localcdap.runs.model import RunError, RunProgress, StageCounts, StoredLogLi
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import RunHistoryTarget, RunTarget
-from localcdap.tui.screens.runs.alerts import AlertTable
 from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 from localcdap.tui.screens.runs.comparison import RunComparison
-from localcdap.tui.screens.runs.expectations import ExpectationTable
 from localcdap.tui.screens.runs.pipeline_list import PipelineList
 from localcdap.tui.screens.runs.run_list import RunList
 from localcdap.tui.screens.runs.run_view import RunView
-from localcdap.tui.screens.runs.tables import PlainDataTable, StageTable
+from localcdap.tui.screens.runs.tables import (
+    AlertTable,
+    ExpectationTable,
+    PlainDataTable,
+    StageTable,
+)
 from tests.runs.stored_runs import change, write_alerts, write_log, write_run
 from tests.tui.studio_driver import LARGE, SMALL, Driver
 

@@ -55,7 +55,7 @@ async def save(driver, dialog: RowDialog, **fields) -> str:
     area.text = json.dumps({**json.loads(area.text), **fields})
     await driver.press("ctrl+s")
     await driver.settled()
-    return "".join(str(each.content) for each in dialog.query("#row-problem").results(Static))
+    return "".join(str(each.content) for each in dialog.query("#dialog-problem").results(Static))
 
 
 async def test_rows_are_changed_added_and_deleted(open_studio, items):

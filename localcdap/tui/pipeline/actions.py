@@ -1,0 +1,207 @@
+"""Actions of a pipeline with questions before them: running, previewing, settings and recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from localcdap.api.errors import BadRequestError, InvalidPipelineError, LocalcdapError
+from localcdap.pipeline.recordings.model import INSTANCE, parse_recording
+from localcdap.pipeline.rules.plugin_types import ACTIONS, SINKS, SOURCE
+from localcdap.pipeline.validation.datasets import DATASET_UPDATE
+from localcdap.runs.model import RunRequest
+from localcdap.runs.preview.model import PreviewRequest
+from localcdap.tui.document.editor import Editor
+from localcdap.tui.pipeline.activity import ActivityRunner
+from localcdap.tui.pipeline.environment import (
+    list_connection_names,
+    read_environment,
+    set_profile,
+)
+from localcdap.tui.pipeline.settings_dialog import PipelineSettingsDialog
+from localcdap.tui.screens.runs.arguments import ask_arguments
+from localcdap.tui.studio import StudioNode, get_studio
+
+if TYPE_CHECKING:
+    from localcdap.host import Cdap
+
+
+def needs_dataset_updates(error: LocalcdapError) -> bool:
+    """Return whether a run was refused only because datasets must change before it can write them."""
+    failures = _list_failures(error)
+    return bool(failures) and all(each["type"] == DATASET_UPDATE for each in failures)
+
+
+def _list_failures(error: LocalcdapError) -> Sequence[dict[str, Any]]:
+    return error.failures if isinstance(error, InvalidPipelineError) else ()
+
+
+class RunActions:
+    """The run and preview actions of a pipeline. The methods are awaited in a worker.
+
+    :param node: the widget that calls the services.
+    :param runner: starts and follows what is run.
+    """
+
+    def __init__(self, node: StudioNode, editor: Editor, runner: ActivityRunner) -> None:
+        self._node = node
+        self._editor = editor
+        self._runner = runner
+
+    async def repeat_connected_checks(self) -> None:
+        """Make the connected checks of failed stages again: their files may have been corrected since."""
+        stages = self._editor.list_detected_failures()
+        if stages:
+            try:
+                await self._editor.detect_and_wait(stages)
+            except LocalcdapError as error:
+                get_studio(self._node).report_error(error)
+
+    async def run(self, *, always_ask: bool) -> None:
+        """Run the pipeline, with the arguments of the last run.
+
+        :param always_ask: ask for arguments even when no value is missing.
+        """
+        editor = self._editor
+        text, namespace, name = editor.to_text(), editor.namespace, editor.title
+        if not await ask_arguments(self._node, editor, "Run", always_ask=always_ask):
+            return
+        source = editor.source
+        is_deployed = source.application is not None and not editor.is_changed
+        self._runner.run(
+            RunRequest(
+                text,
+                namespace=namespace,
+                name=name,
+                arguments=editor.arguments,
+                application=source.application if is_deployed else None,
+                application_version=source.version if is_deployed else None,
+            )
+        )
+
+    async def run_with_updates(self, request: RunRequest, error: LocalcdapError) -> None:
+        """Ask whether the datasets that a run cannot write yet may change, and start it again if so."""
+        changes = [each["message"] for each in _list_failures(error)]
+        if await get_studio(self._node).confirm(
+            "Change the dataset and run?", "\n".join(changes), "Change and run"
+        ):
+            self._runner.run(msgspec.structs.replace(request, update_datasets=True))
+
+    async def preview(self) -> None:
+        """Preview the pipeline, with the arguments as for a run."""
+        editor = self._editor
+        text, namespace, name = editor.to_text(), editor.namespace, editor.title
+        if await ask_arguments(self._node, editor, "Preview"):
+            self._runner.preview(
+                PreviewRequest(text, namespace=namespace, name=name, arguments=editor.arguments)
+            )
+
+
+class SettingsActions:
+    """The action that changes the settings of a pipeline.
+
+    :param node: the widget that calls the services.
+    """
+
+    def __init__(self, node: StudioNode, editor: Editor) -> None:
+        self._node = node
+        self._editor = editor
+
+    async def change(self) -> None:
+        """Ask for the settings, and keep what was changed. Await it in a worker."""
+        editor, studio = self._editor, get_studio(self._node)
+        namespace, names = editor.namespace, list_connection_names(editor)
+        found = await self._node.call_and_wait(
+            lambda cdap: read_environment(cdap, namespace, editor.title, names)
+        )
+        changed = await self._node.app.push_screen_wait(PipelineSettingsDialog(editor, found))
+        if changed is None:
+            return
+        if changed.edit is not None:
+            editor.apply(changed.edit, origin=self._node)
+        if changed.profile is not None:
+            profile, name = changed.profile, editor.title
+            self._node.call(
+                partial(set_profile, namespace=namespace, pipeline=name, profile=profile),
+                lambda _: studio.show_notice(
+                    f"Runs of '{name}' take place on profile '{profile}'."
+                    if profile
+                    else f"Runs of '{name}' take place on the default profile."
+                ),
+            )
+
+
+_FORMS: Final = {
+    "source": ("generate:100", "a file, table:NAME, dataset:NAME or generate:N"),
+    "sink": ("discard", "a folder such as out.csv, table:NAME,KEY or discard"),
+    "action": ("skip", "skip does nothing in its place"),
+    "other": ("pass", "pass hands its records on"),
+}
+"""By kind of stage, a suggestion and what there is."""
+
+
+class RecordingActions:
+    """The action that sets or removes the recording of a stage.
+
+    :param node: the widget that calls the services.
+    """
+
+    def __init__(self, node: StudioNode, editor: Editor) -> None:
+        self._node = node
+        self._editor = editor
+
+    async def change(self, stage: str) -> None:
+        """Ask for the recording of a stage, and validate with it. Await it in a worker."""
+        state = self._editor.get_state(stage)
+        set_now = state.stand_in if state is not None else None
+        suggested, forms = _FORMS[self._find_kind(stage)]
+        text = await get_studio(self._node).ask(
+            f"Recording of {stage}",
+            set_now.recording if set_now is not None else suggested,
+            detail=f"What it uses in place of its system: {forms}. Empty: its own plugin.",
+            verb="Set",
+            check=_find_problem,
+        )
+        if text is None or (set_now is not None and text.strip() == set_now.recording):
+            return
+        await self._node.call_and_wait(lambda cdap: self._store(cdap, stage, text.strip()))
+        self._editor.revalidate()
+
+    def _find_kind(self, stage: str) -> str:
+        use = self._editor.get_stage(stage)
+        type = use.plugin.type if use is not None else ""
+        if type == SOURCE:
+            return "source"
+        if type in SINKS:
+            return "sink"
+        return "action" if type in ACTIONS else "other"
+
+    def _store(self, cdap: Cdap, stage: str, text: str) -> None:
+        """Keep a recording; an empty text removes the one that the studio has set."""
+        editor = self._editor
+        name = editor.document.name or editor.title
+        key = f"stage:{name}/{stage}"
+        if text:
+            cdap.recordings.set_recording(editor.namespace, key, text)
+            return
+        stored = cdap.recordings.list_recordings(editor.namespace)
+        if any(each.subject == key and each.origin == INSTANCE for each in stored):
+            cdap.recordings.remove_recording(editor.namespace, key)
+            return
+        raise BadRequestError(
+            f"The recording of '{stage}' is not one of this stage alone.",
+            "Remove it where it was set; 'localcdap recordings' lists where that is.",
+        )
+
+
+def _find_problem(text: str) -> str | None:
+    """Return what is wrong with a recording; an empty text is none."""
+    try:
+        if text.strip():
+            parse_recording(text)
+    except BadRequestError as error:
+        return error.full_message
+    return None
