@@ -16,7 +16,7 @@ import localcdap.plugin_lib.jexl.functions.maths  # noqa: F401 - declares the fu
 from localcdap.plugin_lib.jexl.errors import EvaluationError
 from localcdap.plugin_lib.jexl.functions.registry import FUNCTIONS
 
-TABLE = Path(__file__).with_name("java_math.tsv")
+TABLE = Path(__file__).with_name("java_math.txt")
 OF_PROCESSOR = frozenset(("cos", "exp", "log", "pow", "sin", "tan"))
 """Functions for which Java has instructions of the processor; their last bit depends on it."""
 
