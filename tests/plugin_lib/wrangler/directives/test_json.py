@@ -122,7 +122,7 @@ def test_numbers_are_longs_and_doubles_of_java():
     )
 
     assert row == {
-        "b_big": -(2**63),
+        "b_big": Decimal(2**63),
         "b_e": 1000.0,
         "b_huge": float("inf"),
         "b_id": 828713281267367937,
