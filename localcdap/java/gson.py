@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from localcdap.java.numbers import wrap
+from localcdap.java.numbers import LONG_MAX, LONG_MIN
 from localcdap.java.strings import format_double, to_java_string
 
 _MAX_DIGITS: Final = 4000
@@ -175,11 +175,13 @@ def _parse_word(word: str) -> Any:
 
 
 def to_column_value(value: Any) -> Any:
-    """Return a JSON value as the value of a column: a whole number of more than 64 bits is a decimal.
+    """Return a JSON value as the value of a column.
 
-    The original takes the low 64 bits of its digits (``longValue``), which is another number.
+    A whole number of more than 64 bits becomes a decimal with all its digits; CDAP keeps the lowest 64 bits
+    (Java's ``longValue``).
     """
-    return Decimal(value) if type(value) is int and wrap(value, 64) != value else value
+    fits = type(value) is not int or LONG_MIN <= value <= LONG_MAX
+    return value if fits else Decimal(value)
 
 
 def write_json(value: Any) -> str:

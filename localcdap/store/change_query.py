@@ -111,7 +111,6 @@ class ChangeQuery(Query):
                 for view in self._unreadable:
                     view.retry(engine, before[view.view.name])
                 rows, found = self._run_statement(engine, statement, schema)
-                _widen_columns(engine)
                 refuse_cycles(engine, schema, before)
                 first = first if found is None else found
             self._sql = ""
@@ -170,15 +169,6 @@ def _copy(engine: duckdb.DuckDBPyConnection, table: QueryTable, required: Sequen
         engine.execute(f"ALTER TABLE {name} ALTER {quote_identifier(column)} SET NOT NULL")
 
 
-def _widen_columns(engine: duckdb.DuckDBPyConnection) -> None:
-    """Give all columns of numbers 64 bits, which is what all numbers of the statements have."""
-    for *table, column, type in engine.execute(_NARROW_COLUMNS).fetchall():
-        wide = type.replace("FLOAT", "DOUBLE") if "FLOAT" in type else _WHOLE.sub("BIGINT", type)
-        engine.execute(
-            f"ALTER TABLE {quote_identifier(*table)} ALTER {quote_identifier(column)} TYPE {wide}"
-        )
-
-
 def _find_named_files(tables: Sequence[QueryTable], statements: Sequence[str]) -> set[str]:
     """Return the file sets that statements name, or views that they name: DuckDB reports no scan."""
     texts = " ".join(statements).lower()
@@ -202,6 +192,8 @@ def _run_statement(engine: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, pa
         )
     if kinds != ["SELECT"]:
         changed = engine.execute(sql).fetchone()
+        if kinds != ["DROP"]:
+            _widen_columns(engine)
         return (changed[0] if changed and isinstance(changed[0], int) else 0), None
     with engine.sql(sql).to_arrow_reader(_BATCH_ROWS) as reader:
         rows, first = 0, pa.Table.from_batches([], reader.schema)
@@ -212,11 +204,28 @@ def _run_statement(engine: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, pa
         return rows, first
 
 
-_WHOLE: Final = re.compile("TINYINT|SMALLINT|INTEGER")
-_NARROW_COLUMNS: Final = (
-    "SELECT c.database_name, c.schema_name, c.table_name, c.column_name, c.data_type FROM duckdb_columns() c "
-    "JOIN duckdb_tables() t USING (database_name, schema_name, table_name) "
-    r"WHERE regexp_full_match(c.data_type, '(TINYINT|SMALLINT|INTEGER|FLOAT)(\[\])*')"
+def _widen_columns(engine: duckdb.DuckDBPyConnection) -> None:
+    """Change columns of fewer than 64 bits, and those of sums, to types of 64 bits.
+
+    BigQuery has no others: INT64 and FLOAT64. A sum that BIGINT does not hold is an error, as in BigQuery.
+    """
+    for database, schema, table, column, held in engine.execute(_TYPES).fetchall():
+        wide = _NARROW.sub(lambda match: _WIDE.get(match[1], match[0]), held)
+        if wide != held:
+            name = quote_identifier(database, schema, table)
+            engine.execute(f"ALTER TABLE {name} ALTER {quote_identifier(column)} TYPE {wide}")
+
+
+_INTEGERS: Final = ("TINYINT", "SMALLINT", "INTEGER", "HUGEINT")
+_WIDE: Final = {"FLOAT": "DOUBLE"} | {
+    sign + name: "BIGINT" for name in (*_INTEGERS, "BIGINT") for sign in ("", "U")
+}
+_NARROW: Final = re.compile(rf"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\b({"|".join(_WIDE)})(?=[,)\[]|$)""")
+"""Matches the types in the text of a column's type, but no name of a field, which a blank follows."""
+_TYPES: Final = (
+    "SELECT c.database_name, c.schema_name, c.table_name, c.column_name, c.data_type "
+    "FROM duckdb_columns() c JOIN duckdb_tables() t USING (database_name, schema_name, table_name) "
+    "WHERE NOT c.internal"
 )
 _COLUMNS: Final = (
     "SELECT c.table_name, c.column_name, c.is_nullable FROM duckdb_columns() c "

@@ -14,6 +14,7 @@ _FITS_INTO: Final = {
     Type.ENUM: (Type.STRING,),
 }
 """The other column types that can hold every value of a type."""
+_WIDER: Final = {Schema.INT: Schema.LONG, Schema.FLOAT: Schema.DOUBLE}
 
 
 def merge_table_schema(table: str, held: Schema, written: Schema) -> Schema:
@@ -44,6 +45,33 @@ def merge_table_schema(table: str, held: Schema, written: Schema) -> Schema:
         fields.append(Field(field.name, both))
     fields += [Field(f.name, f.schema.as_nullable) for f in written if held.field(f.name) is None]
     return Schema.record(held.name or "record", fields)
+
+
+def widen_numbers(held: Schema, written: Schema) -> Schema:
+    """Return a schema whose int and float columns are as wide as in the rows to write, nested ones too."""
+    inner, other = held.non_nullable, written.non_nullable
+    wide = inner
+    if inner.items is not None and other.items is not None:
+        wide = Schema.array(widen_numbers(inner.items, other.items))
+    elif inner.type is Type.RECORD and inner.fields:
+        members = [(member, other.field(member.name)) for member in inner] if other.fields else []
+        wide = (
+            Schema.record(
+                inner.name or "record",
+                [
+                    Field(
+                        member.name,
+                        widen_numbers(member.schema, rows.schema) if rows else member.schema,
+                    )
+                    for member, rows in members
+                ],
+            )
+            if members
+            else inner
+        )
+    elif inner in _WIDER and other == _WIDER[inner]:
+        wide = other
+    return wide.as_nullable if held.is_nullable else wide
 
 
 def refuse_relaxation(table: str, held: Schema, written: Schema, merged: Schema) -> None:

@@ -16,7 +16,7 @@ from localcdap.store import dataset_catalog
 from localcdap.store import table_catalog as catalog
 from localcdap.store.columns import check_names, to_column_type
 from localcdap.store.query_tables import FileTables, NoFileTables
-from localcdap.store.schema_merge import merge_table_schema, refuse_relaxation
+from localcdap.store.schema_merge import merge_table_schema, refuse_relaxation, widen_numbers
 from localcdap.store.store import Store, Transaction
 from localcdap.store.table_merge import merge
 from localcdap.store.views import NamespaceViews, ViewDescription
@@ -143,6 +143,8 @@ class NamespaceTables:
     ) -> int:
         """Write rows into a table without a key, which is created when it does not exist.
 
+        Columns of 32-bit numbers become as wide as those of the rows.
+
         :param parquet_files: as for :meth:`upsert_parquet`.
         :returns: the number of rows written.
         :raises StoreError: when a type does not match the table's, the table has a key, it lacks a column
@@ -155,6 +157,11 @@ class NamespaceTables:
             if held is not None and (held.field is None or schema.field(held.field)):
                 parted = held
             self.drop(tx, namespace, name)
+        if name in catalog.list_names(tx, namespace):
+            present, _ = catalog.read_schema_and_key(tx, namespace, name)
+            wide = widen_numbers(present, schema)
+            if wide != present:
+                catalog.widen(tx, namespace, name, present, wide)
         table = self._prepare(
             tx, namespace, name, schema, None, relaxes=how.relaxes, partitioning=parted
         )

@@ -212,3 +212,27 @@ def test_any_writes_do_what_a_list_would(store, tmp_path, parts):
     name = f"d.m{next(NUMBERS)}"
     if given:
         assert written(store, tmp_path, name, ITEM, *given) == sorted(model, key=repr)
+
+
+def test_columns_of_32_bits_become_as_wide_as_the_rows(store: Store, tmp_path: Path):
+    def make_schema(whole: Schema, real: Schema) -> Schema:
+        inner = Schema.record("inner", [("a", Schema.array(whole))])
+        return Schema.record("record", [("i", whole), ("f", real.as_nullable), ("r", inner)])
+
+    name, space = f"d.t{next(NUMBERS)}", NamespaceTables(store)
+    row = {"i": 1, "f": 0.5, "r": {"a": [1]}}
+    large = {"i": 3000000000, "f": 1e300, "r": {"a": [2**62]}}
+    written(store, tmp_path, name, make_schema(Schema.INT, Schema.FLOAT), (INSERT, [row]))
+    wide = make_schema(Schema.LONG, Schema.DOUBLE)
+
+    def fail() -> None:
+        with store.transaction() as tx:
+            space.write_parquet(tx, "default", name, wide, TableWrite(), [])
+            raise StoreError("the run failed")
+
+    with pytest.raises(StoreError):
+        fail()
+    assert space.describe("default", name).schema == make_schema(Schema.INT, Schema.FLOAT)
+
+    assert written(store, tmp_path, name, wide, (INSERT, [large])) == [row, large]
+    assert space.describe("default", name).schema == wide

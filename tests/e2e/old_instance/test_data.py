@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 
 from localcdap.api.app import FieldType
+from localcdap.api.errors import QueryError
 from localcdap.apps.model import AppRequest
+from localcdap.engine.host_client import execute_statements
+from localcdap.engine.messages.host import StatementBatch
 from localcdap.host.cdap import Cdap
 from tests.e2e.old_instance.conftest import Ask, check_tables, read_rows
 
@@ -174,3 +178,21 @@ def test_lineage(ask: Ask, runs: dict[str, Any]):
     ]
     reached = {(each["field"]["dataset"]["dataset"], each["field"]["field"]) for each in nodes}
     assert reached == {("totals", "spent"), ("report", "spent")}
+
+
+def test_statements_widen_columns_of_32_bits(ask: Ask, cdap: Cdap, home: Path):
+    def run(*sql: str) -> None:
+        execute_statements(str(home), StatementBatch("default", list(sql), ["shop.limits"]))
+
+    before = ask("sql", 'SELECT * FROM "shop.limits"')["rows"]
+    columns = ask("sql", 'DESCRIBE "shop.limits"')["rows"]
+    name = columns[0][0]
+    with pytest.raises(QueryError):
+        run(f'UPDATE "shop.limits" SET "{name}" = 3000000000', "SELECT error('stop')")
+    assert ask("sql", 'DESCRIBE "shop.limits"')["rows"] == columns
+
+    run(f'UPDATE "shop.limits" SET "{name}" = 3000000000')
+
+    types = [row[1] for row in ask("sql", 'DESCRIBE "shop.limits"')["rows"]]
+    assert types == ["BIGINT", "BIGINT", "DOUBLE", "VARCHAR"]
+    assert ask("sql", 'SELECT * FROM "shop.limits"')["rows"] == [[3000000000, *before[0][1:]]]

@@ -15,6 +15,7 @@ import duckdb
 import pytest
 
 from localcdap.api import Schema
+from localcdap.api.errors import NotFoundError, QueryError
 from localcdap.api.tables import Partitioning
 from localcdap.artifacts.loading import load_plugin
 from localcdap.datasets.model import DatasetRequest
@@ -49,7 +50,7 @@ def module(name: str) -> Any:
         (
             "CREATE OR REPLACE TABLE d.t PARTITION BY x CLUSTER BY y OPTIONS(a='b') AS SELECT 1 AS x",
             "d.t",
-            'CREATE OR REPLACE TABLE "d.t" AS SELECT 1 AS x',
+            'CREATE OR REPLACE TABLE "d.t" AS SELECT CAST(1 AS BIGINT) AS x',
         ),
         (
             "CREATE OR REPLACE VIEW `p.d.v` OPTIONS(description='x') AS SELECT a FROM d.t",
@@ -115,6 +116,8 @@ def test_statements_of_bigquery_become_those_of_duckdb(text, changes, sql):
             "Earlier versions of tables are not stored here (line 1",
         ),
         ("SELECT * FROM d.INFORMATION_SCHEMA.TABLES", "There is no INFORMATION_SCHEMA"),
+        ("SELECT\n9223372036854775808", "Invalid integer literal: 9223372036854775808"),
+        ("SELECT -9223372036854775809", "Invalid integer literal: 9223372036854775809"),
         ("SELECT @a", "Parameter '@a' has no value"),
         ("SELECT * FROM read_csv('/etc/passwd')", "is not a table"),
         ("SELECT * FROM ML.PREDICT(MODEL d.m, (SELECT 1))", "is not a table"),
@@ -140,7 +143,7 @@ def test_temporary_tables_have_no_dataset_and_are_in_no_list_of_changes():
         "CREATE TABLE d.t AS SELECT t.a FROM t; MERGE t USING d.t u ON t.a = u.a WHEN MATCHED THEN DELETE"
     )
     assert [(each.changes, each.sql) for each in found] == [
-        (None, 'CREATE OR REPLACE TEMPORARY TABLE "T" AS SELECT 1 AS a'),
+        (None, 'CREATE OR REPLACE TEMPORARY TABLE "T" AS SELECT CAST(1 AS BIGINT) AS a'),
         (None, 'INSERT INTO "temp"."main"."t" VALUES (2)'),
         ("d.t", 'CREATE TABLE "d.t" AS SELECT t.a FROM "temp"."main"."t" AS "t"'),
         (
@@ -196,6 +199,17 @@ def test_temporary_tables_have_no_dataset_and_are_in_no_list_of_changes():
         ("LPAD(s, LENGTH('abc'), 'x')", "xxa"),
         ("DATE_ADD(d, INTERVAL 1 + 1 DAY)", datetime.date(2026, 2, 16)),
         ("ROUND(CAST(2.345 AS NUMERIC) * 2, 1 + 1)", decimal.Decimal("4.690000000")),
+        ("1 - 3000000000 - (2000000000 * 2)", -6999999999),
+        ("SUM(2000000000 * 2)", 4000000000),
+        ("IF(f > 2, 2000000000, 0) * 2", 4000000000),
+        ("[2000000000][OFFSET(0)] + f", 2000000002.5),
+        ("STRUCT(2000000000 AS a).a * 3", 6000000000),
+        ("COALESCE(NULL, 2000000000) * 3", 6000000000),
+        ("1 << 40", 2**40),
+        ("-9223372036854775808", -(2**63)),
+        ("0.1 + 0.2", 0.1 + 0.2),
+        ("d + 1", datetime.date(2026, 2, 15)),
+        ("CAST('3000000000' AS INT)", 3000000000),
         ("SAFE.PARSE_DATE('%Y', s)", None),
         ("TIMESTAMP_MILLIS(0) = TIMESTAMP '1970-01-01'", True),
         ("PARSE_TIMESTAMP('%Y-%m', '2026-02') = TIMESTAMP '2026-02-01'", True),
@@ -278,6 +292,73 @@ def instance(tmp_path_factory: pytest.TempPathFactory):
 
 def do(instance: TemporaryInstance, *sql: str, changes: tuple[str, ...]) -> None:
     execute_statements(str(instance.home.path), StatementBatch("default", list(sql), list(changes)))
+
+
+def translate(text: str) -> list[str]:
+    return [each.sql for each in module("statements").translate_statements(text)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "column"),
+    [
+        ("1", "long"),
+        ("-1", "long"),
+        ("[1, 2]", "array of long"),
+        ("STRUCT(1 AS tinyint, 1.5 AS b)", "record"),
+        ("(SELECT SUM(x) FROM UNNEST([1, 2]) AS x)", "long"),
+        ("COUNT(*)", "long"),
+        ("LENGTH('a')", "long"),
+        ("ASCII('a')", "long"),
+        ("SIGN(-2)", "long"),
+        ("BIT_COUNT(7)", "long"),
+        ("MOD(7, 4)", "long"),
+        ("EXTRACT(YEAR FROM DATE '2026-01-01')", "long"),
+        ("DATE_DIFF(DATE '2026-01-02', DATE '2026-01-01', DAY)", "long"),
+        ("CASE WHEN TRUE THEN 1 ELSE 2 END", "long"),
+        ("1.5", "double"),
+        ("CAST(1.5 AS FLOAT64)", "double"),
+        ("CAST(1 AS NUMERIC)", "decimal"),
+    ],
+)
+def test_columns_of_created_tables_have_the_types_of_bigquery(
+    instance: TemporaryInstance, expression: str, column: str
+):
+    do(
+        instance,
+        *translate(f"CREATE OR REPLACE TABLE d.typed AS SELECT {expression} AS v"),
+        changes=("d.typed",),
+    )
+
+    schema = instance.cdap.tables.read_shapes("default")["d.typed"].schema.field("v").schema
+    text = str(schema)
+    assert '"int"' not in text
+    assert '"float"' not in text
+    assert schema.non_nullable.display_name == column or column == "array of long"
+
+
+def test_a_created_table_takes_values_of_64_bits(instance: TemporaryInstance):
+    sql = translate(
+        "CREATE OR REPLACE TABLE ds.z1 AS SELECT 1 AS id; INSERT INTO ds.z1 VALUES (3000000000);"
+        "CREATE TABLE ds.z2 (a INT, b INTEGER, c SMALLINT, e FLOAT64);"
+        "INSERT INTO ds.z2 VALUES (3000000000, 3000000000, 3000000000, 0.1)"
+    )
+
+    do(instance, *sql, changes=("ds.z1", "ds.z2"))
+
+    assert rows(instance, "ds.z1") == [[1], [3000000000]]
+    assert rows(instance, "ds.z2") == [[3000000000, 3000000000, 3000000000, 0.1]]
+
+
+def test_a_sum_over_64_bits_fails_and_leaves_no_table(instance: TemporaryInstance):
+    sql = translate(
+        "CREATE TABLE ds.z3 AS SELECT SUM(x) AS s FROM UNNEST([9223372036854775807, 1]) AS x"
+    )
+
+    with pytest.raises(QueryError):
+        do(instance, *sql, changes=("ds.z3",))
+
+    with pytest.raises(NotFoundError):
+        rows(instance, "ds.z3")
 
 
 def rows(instance: TemporaryInstance, name: str) -> list[list[Any]]:

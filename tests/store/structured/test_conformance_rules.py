@@ -145,7 +145,9 @@ def test_E2_types_of_values(value, type):
 
 @pytest.mark.parametrize("kind", [ValueError, NotFoundError, OSError, KeyboardInterrupt])
 def test_E3_exceptions_of_the_body_come_out_as_they_are(table: Simple, kind):
-    error = kind("own")  # as a parameter it would keep the store, by its traceback, until the process ends
+    error = kind(
+        "own"
+    )  # as a parameter it would keep the store, by its traceback, until the process ends
 
     def body(t) -> None:
         t.upsert({"key": 1, "key2": 1, "key3": "x"})

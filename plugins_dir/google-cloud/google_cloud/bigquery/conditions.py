@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .expressions import ROUNDED, translate_expressions, translate_numeric
+from .expressions import ROUNDED, translate_expressions, translate_type
 from .sql import SqlError, build_translation_error, describe_position, format_sql, parse_condition
 
 _SIDES: Final = {"": "held", "T": "held", "S": "given"}
@@ -30,7 +30,7 @@ def to_spark_condition(text: str, table: str = "", columns: Sequence[str] = ()) 
             case exp.Column():
                 _resolve_column(node, table, known)
             case exp.DataType():
-                translate_numeric(node)
+                translate_type(node)
             case exp.Cast() | exp.TryCast() if node.to.this is exp.DataType.Type.BIGINT:
                 # Spark truncates fractions; BigQuery rounds them, halves away from zero.
                 digits = type(node)(this=node.this.copy(), to=exp.DataType.build(ROUNDED))

@@ -6,12 +6,30 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .formats import translate_format, translate_time_format
-from .sql import build_translation_error
+from .sql import SqlError, build_translation_error, describe_position
 
 NUMERIC: Final = "DECIMAL(38, 9)"
 """BigQuery's NUMERIC: 38 digits, 9 of them after the point."""
 ROUNDED: Final = "DECIMAL(38, 18)"
 """The type between a fraction and an INT64: decimals are rounded as in BigQuery, halves away from zero."""
+_INTEGERS: Final = ("INT", "SMALLINT", "TINYINT", "MEDIUMINT")
+"""Types of sqlglot for the other names of INT64."""
+_ARITHMETIC: Final = ("Add", "Sub", "Mul", "Div", "Mod", "IntDiv")
+_FRACTION_PARENTS: Final = ("Alias", "Array", "PropertyEQ")
+_WHOLE_PARENTS: Final = (
+    *_FRACTION_PARENTS,
+    *(
+        "BitwiseAnd",
+        "BitwiseLeftShift",
+        "BitwiseNot",
+        "BitwiseOr",
+        "BitwiseRightShift",
+        "BitwiseXor",
+    ),
+    *("Case", "Coalesce", "Greatest", "If", "IntDiv", "Least", "Max", "Min", "Mod", "Mul", "Sum"),
+)
+"""The nodes of sqlglot whose type is that of the literals in them. Not among them: nodes in which a literal
+is a position or a limit (Bracket, Limit, Offset, Ordered, Group, Interval, DataTypeParam)."""
 _WEEKS: Final = {"WEEK": "%U", "WEEK(SUNDAY)": "%U", "WEEK(MONDAY)": "%W"}
 """Date formats of week numbers; days before the first week are in week 0."""
 
@@ -22,6 +40,7 @@ def translate_expressions(parsed: Any, text: str) -> None:
     :param text: the text of the statement, for positions in errors.
     :raises SqlError: for an expression without an equivalent.
     """
+    _type_literals(parsed, text)
     # Inner nodes are translated before outer ones.
     for node in reversed(list(parsed.walk())):
         translate = _TRANSLATIONS.get(type(node).__name__)
@@ -29,49 +48,58 @@ def translate_expressions(parsed: Any, text: str) -> None:
             translate(node, text)
 
 
-def translate_numeric(kind: Any, _: str = "") -> None:
-    """Add the precision and scale of BigQuery to a NUMERIC."""
+def translate_type(kind: Any, _: str = "") -> None:
+    """Add the precision and scale of BigQuery to a NUMERIC; INT, SMALLINT and their like are INT64."""
     from sqlglot import expressions as exp
 
     types = (exp.DataType.Type.DECIMAL, exp.DataType.Type.BIGDECIMAL)
     if kind.this in types and not kind.expressions:
         kind.replace(exp.DataType.build(NUMERIC))
+    elif kind.this.name in _INTEGERS:
+        kind.replace(exp.DataType.build("BIGINT"))
 
 
-def _translate_arithmetic(node: Any, _: str) -> None:
-    """Compute with 64 bits: DuckDB takes whole numbers of a text for 32 bits when they fit."""
-    if all(_is_whole(operand) for operand in (node.this, node.expression)):
-        node.set("this", _to_int64(node.this))
+def _type_literals(parsed: Any, text: str) -> None:
+    """Give number literals BigQuery's types, INT64 and FLOAT64, where their type decides about the result.
 
+    A literal beside a column or function stays as it is where the other may be a date, to which DuckDB adds
+    only an INTEGER, or a NUMERIC, which stays one beside a literal.
 
-def _is_whole(node: Any) -> bool:
-    """Return whether an operand consists of whole numbers of the text."""
+    :raises SqlError: for a whole number that INT64 does not hold.
+    """
     from sqlglot import expressions as exp
 
-    if isinstance(node, exp.Literal):
-        return bool(node.is_int)
-    if isinstance(node, exp.Cast):
-        return node.to.this is exp.DataType.Type.BIGINT
-    is_computed = isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Paren)
-    return is_computed and all(map(_is_whole, node.iter_expressions()))
+    typed = []
+    for literal in parsed.find_all(exp.Literal):
+        if literal.is_string:
+            continue
+        whole, parent = literal.name.isdecimal(), literal.parent
+        is_negated = isinstance(parent, exp.Neg)
+        if whole and int(literal.name) > 2**63 - (not is_negated):
+            if not literal.find_ancestor(exp.Cast, exp.DataType):
+                message = f"Invalid integer literal: {literal.name}"
+                raise SqlError(
+                    f"{message}{describe_position(text, literal)}.",
+                    f"Write it as BIGNUMERIC '{literal.name}'.",
+                )
+            continue
+        node = parent if is_negated else literal
+        parent = type(node.parent).__name__
+        if parent in (_WHOLE_PARENTS if whole else _FRACTION_PARENTS) or (
+            parent in _ARITHMETIC and _has_only_literals(node)
+        ):
+            typed.append((node, "BIGINT" if whole else "DOUBLE"))
+    for node, kind in typed:
+        node.replace(exp.cast(node.copy(), kind))
 
 
-def _to_int64(node: Any) -> Any:
+def _has_only_literals(node: Any) -> bool:
+    """Return whether a calculation that a literal is a part of has no column and no function."""
     from sqlglot import expressions as exp
 
-    is_literal = isinstance(node, exp.Literal) and node.is_int
-    return exp.cast(node.copy(), "BIGINT") if is_literal else node
-
-
-def _translate_choice(node: Any, _: str) -> None:
-    """Make whole numbers of the text that a condition chooses INT64."""
-    for key in ("this", "true", "false", "default"):
-        value = node.args.get(key)
-        # The text that CASE compares, and the condition of an IF, are no results.
-        if value is not None and not (key == "this" and type(node).__name__ in ("Case", "If")):
-            node.set(key, _to_int64(value))
-    if type(node).__name__ in ("Array", "Coalesce", "Greatest", "Least"):
-        node.set("expressions", [_to_int64(part) for part in node.expressions])
+    while type(node.parent).__name__ in (*_ARITHMETIC, "Mul", "Paren", "Neg"):
+        node = node.parent
+    return node.find(exp.Column, exp.Func, exp.Subquery, exp.Interval) is None
 
 
 def _translate_digits(node: Any, _: str) -> None:
@@ -157,28 +185,19 @@ def _translate_safe(node: Any, _: str) -> None:
 
 
 _TRANSLATIONS: Final[dict[str, Callable[[Any, str], None]]] = {
-    "Add": _translate_arithmetic,
-    "Array": _translate_choice,
-    "Case": _translate_choice,
     "Cast": _translate_integer_cast,
-    "Coalesce": _translate_choice,
     "CurrentDatetime": _translate_current_datetime,
-    "DataType": translate_numeric,
+    "DataType": translate_type,
     "DateAdd": _translate_date_function,
     "DateSub": _translate_date_function,
     "DateTrunc": _translate_date_function,
     "Div": _translate_division,
     "Extract": _translate_extract,
     "Format": translate_format,
-    "Greatest": _translate_choice,
-    "If": _translate_choice,
-    "Least": _translate_choice,
-    "Mul": _translate_arithmetic,
     "Pad": _translate_digits,
     "Round": _translate_digits,
     "SafeFunc": _translate_safe,
     "StrToTime": _translate_timestamp,
-    "Sub": _translate_arithmetic,
     "TimestampDiff": _translate_difference,
     "TimeToStr": translate_time_format,
     "TryCast": _translate_integer_cast,

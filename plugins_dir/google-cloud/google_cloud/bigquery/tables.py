@@ -7,7 +7,7 @@ from typing import Final
 
 from localcdap.api import FailureBuilder, Field, PluginConfig, Schema, StageConfigurer, Type
 
-from .types import accepts, can_convert, describe_type, is_too_large, to_column
+from .types import accepts, can_convert, describe_type, is_too_large, to_64_bits, to_column
 
 _DATASET: Final = re.compile(r"[A-Za-z0-9_]{1,1024}")
 _TABLE: Final = re.compile(r"[\w\- ]{1,1024}")
@@ -62,6 +62,8 @@ def check_input_fields(stage: StageConfigurer, given: Schema, written: Schema) -
 def get_written_schema(written: Schema, held: Schema | None) -> Schema:
     """Return the schema with which rows are loaded: columns have the types of the table, or of a new one.
 
+    The load widens the 32-bit columns that a table of an earlier version has.
+
     :param held: the table's schema; None when the load creates or replaces the table.
     """
     fields = []
@@ -69,7 +71,7 @@ def get_written_schema(written: Schema, held: Schema | None) -> Schema:
         column = held.field(each.name) if held is not None else None
         type = to_column(each.schema)
         if column is not None and column.schema.type is not Type.NULL:
-            type = column.schema.non_nullable
+            type = to_64_bits(column.schema.non_nullable)
         fields.append((each.name, type.as_nullable if each.schema.is_nullable else type))
     return Schema.record(written.name or "record", fields)
 

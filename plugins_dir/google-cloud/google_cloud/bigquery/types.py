@@ -93,6 +93,19 @@ def to_column(schema: Schema) -> Schema:
     return wide.as_nullable if schema.is_nullable else wide
 
 
+def to_64_bits(schema: Schema) -> Schema:
+    """Return a column's schema with INT64 for 32-bit integers and FLOAT64 for floats, nested ones too."""
+    inner = schema.non_nullable
+    if inner.items is not None:
+        wide = Schema.array(to_64_bits(inner.items))
+    elif inner.type is Type.RECORD and inner.fields:
+        members = [(member.name, to_64_bits(member.schema)) for member in inner]
+        wide = Schema.record(inner.name or "record", members)
+    else:
+        wide = {Schema.INT: Schema.LONG, Schema.FLOAT: Schema.DOUBLE}.get(inner, inner)
+    return wide.as_nullable if schema.is_nullable else wide
+
+
 def accepts(column: Schema, field: Schema) -> bool:
     """Return whether a column accepts a field (``BigQueryUtil.validateFieldSchemaMatches``).
 
