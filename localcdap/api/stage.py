@@ -1,6 +1,4 @@
-"""The objects that a plugin receives: its stage when it is configured, its context and emitters when it
-runs.
-"""
+"""The objects that a plugin receives: its stage when it is configured, its context when it runs."""
 
 from __future__ import annotations
 
@@ -33,7 +31,6 @@ Values are ``bool``, ``int``, ``float``, ``bytes``, ``str`` (also for enums), ``
 and nested records), ``datetime.date``, ``datetime.time``, ``datetime.datetime`` (with UTC for timestamps,
 naive for ``datetime``), ``decimal.Decimal``, or None.
 """
-
 
 FindPlugin = Callable[[str, str], "type[Any] | None"]
 """Returns the class of a plugin by type and name; None when there is no such plugin."""
@@ -91,13 +88,15 @@ class StageConfigurer:
         """The stages before a condition; None for other stages, or if that is not known."""
         self.datasets: list[DatasetDeclaration] = []
         """The datasets given to :meth:`create_dataset`."""
+        self.columns: dict[str, dict[str, str]] = {}
+        """Set by a sink that declares no dataset for its table: by table, the type of each column, a text
+        that is equal for values that one column can hold. Sinks of one table must not differ; they write one
+        after the other, and a table that does not exist yet takes its columns from the first."""
         self.in_run = False
         """Whether the run process configures the stage. A missing input then fails the run when it is read,
         because a condition may leave the stage out."""
         self.find_plugin: FindPlugin = lambda *_: None
-        """Returns the class of another plugin by type and name, which a property of the form
-        ``{plugin:TYPE}`` names; None when there is no such plugin.
-        """
+        """Returns the class of another plugin, which a property of the form ``{plugin:TYPE}`` names."""
 
     @property
     def input_schema(self) -> Schema | None:

@@ -15,10 +15,17 @@ from typing import Final
 from localcdap.api.dataset.declaration import DatasetDeclaration
 from localcdap.api.dataset.schema_evolution import (
     COMPATIBILITY_RULE,
+    find_field_changes,
     fit_schema,
     format_field_type,
+    list_reasons,
 )
-from localcdap.api.dataset.specification import SCHEMA, DatasetSpecification, locate_folder
+from localcdap.api.dataset.specification import (
+    ROW_FIELD,
+    SCHEMA,
+    DatasetSpecification,
+    locate_folder,
+)
 from localcdap.api.dataset.types import BUILT_IN_TYPES
 from localcdap.api.dataset.types.external import EXTERNAL_TYPE
 from localcdap.api.dataset.types.file_sets import (
@@ -85,6 +92,7 @@ def create_call(
         raise create_type_error(declaration.type)
     held = catalog.find_dataset(tx, namespace, declaration.name)
     if held is None or (holds_nothing(held.specification) and declaration.type != EXTERNAL_TYPE):
+        _refuse_unlike(dataset, datasets)
         given = _use_existing_folder(root / namespace, declaration)
         action = DatasetAction.CREATE
         return DatasetCall(action, declaration.type, declaration.name, properties=given)
@@ -98,13 +106,44 @@ def create_call(
     properties = {**get_given_properties(old), **declaration.properties}
     _refuse_other_format(old, declaration)
     if old.type == "keyValueTable":
-        properties.pop("schema.row.field", None)
+        properties.pop(ROW_FIELD, None)
     same = [each.declaration for each in datasets if each.declaration.name == old.name]
     dropped = _list_dropped(tx, namespace, old, same, application)
     schema = _fit_rows(old, declaration, dropped)
     if schema is not None:
         properties[SCHEMA] = schema
     return DatasetCall(DatasetAction.UPDATE, old.type, old.name, old, properties)
+
+
+def _refuse_unlike(dataset: StageDataset, datasets: Sequence[StageDataset]) -> None:
+    """Check that a new dataset can be as two stages declare it.
+
+    :raises IncompatibleUpdateError: when it cannot hold the rows of the first stage and of this one.
+    """
+    new = dataset.declaration
+    first = next((each for each in datasets if each.declaration.name == new.name), dataset)
+    old = first.declaration
+    if first.stage == dataset.stage:
+        return
+    reasons = []
+    for property in ("type", ROW_FIELD, FORMAT):
+        texts = [
+            each.type if property == "type" else each.properties.get(property)
+            for each in (old, new)
+        ]
+        if None not in texts and texts[0] != texts[1] and not {*texts} <= _SAME_ROWS:
+            reasons.append(
+                f"Dataset '{new.name}': its {property} is '{texts[0]}', not '{texts[1]}'."
+            )
+    held, written = (_parse(each.properties.get(SCHEMA)) for each in (old, new))
+    if held is not None and written is not None:
+        schema, missing = fit_schema(held, written, new.name)
+        reasons += [*missing, *list_reasons(find_field_changes(held, schema), new.name)]
+    if reasons:
+        raise IncompatibleUpdateError(
+            reasons=[f"{each} Stage '{first.stage}' creates it." for each in reasons],
+            corrective_action=f"Write what stage '{first.stage}' writes, or write into another dataset.",
+        )
 
 
 def _fit_rows(

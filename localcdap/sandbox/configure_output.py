@@ -19,6 +19,7 @@ class ConfigureOutput(NamedTuple):
     port_schemas: dict[str, Schema]
     pipeline_properties: dict[str, str]
     datasets: list[DatasetDeclaration]
+    columns: dict[str, dict[str, str]]
 
 
 def check_configure_output(stage: StageConfigurer, failures: FailureCollector) -> ConfigureOutput:
@@ -36,6 +37,13 @@ def check_configure_output(stage: StageConfigurer, failures: FailureCollector) -
         },
         {plain(key): plain(value) for key, value in properties.items()},
         [_to_plain_declaration(each) for each in check.declarations(stage.datasets)],
+        {
+            plain(table): {
+                plain(key): plain(value)
+                for key, value in check.mapping(f"columns[{table!r}]", columns).items()
+            }
+            for table, columns in check.mapping("columns", stage.columns).items()
+        },
     )
 
 

@@ -68,6 +68,8 @@ class ConfigureResult(msgspec.Struct):
     """Probable mistakes, which do not make the stage invalid."""
     datasets: list[DatasetDeclaration] = []
     """The datasets that the stage needs."""
+    columns: dict[str, dict[str, str]] = {}
+    """The types of the columns that the stage writes, by table; see :attr:`StageConfigurer.columns`."""
 
 
 def configure_stage(
@@ -119,6 +121,7 @@ def configure_stage(
         warnings=plain_failures(stage.warnings),
         foreign_paths=stage.foreign_paths,
         datasets=products.datasets,
+        columns=products.columns,
     )
 
 

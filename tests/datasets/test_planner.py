@@ -25,8 +25,8 @@ from .conftest import Instance
 INT, LONG, STRING = Schema.INT, Schema.LONG, Schema.STRING
 
 
-def table(**fields: Schema) -> list[StageDataset]:
-    properties = {"schema": str(Schema.record("r", list(fields.items()))), "schema.row.field": "id"}
+def table(key: str = "id", **fields: Schema) -> list[StageDataset]:
+    properties = {"schema": str(Schema.record("r", list(fields.items()))), "schema.row.field": key}
     return [StageDataset("Sink", DatasetDeclaration("t", "table", properties, "name"))]
 
 
@@ -178,6 +178,28 @@ def test_several_stages_of_a_pipeline_may_write_one_dataset(pipelines):
     assert list(pipelines.schema) == ["id", "name", "city"]
     (reason, *_) = pipelines.reasons("a", both[:1])
     assert "field 'city' (string or null) cannot be dropped or renamed" in reason
+
+
+@pytest.mark.parametrize(
+    ("other", "reasons"),
+    [
+        (table(id=INT, n=LONG), []),
+        (table(id=INT, n=INT.as_nullable, more=STRING), []),
+        (table(id=INT), ["field 'n' (int) must have a value in every row, but it is not written."]),
+        (table(id=INT, n=STRING), ["field 'n' cannot change from int to string"]),
+        (table("n", id=INT, n=INT), ["its schema.row.field is 'id', not 'n'."]),
+    ],
+)
+def test_two_stages_must_not_declare_a_new_dataset_unlike(pipelines, other, reasons):
+    both = [StageDataset("First", table(id=INT, n=INT)[0].declaration), *other]
+
+    messages = pipelines.reasons(None, both)
+    assert len(messages) == len(reasons)
+    for message, reason in zip(messages, reasons, strict=True):
+        assert message.startswith(f"Dataset 't': {reason}")
+        assert message.endswith("Stage 'First' creates it.")
+    if not reasons:
+        assert pipelines.deploy(None, both) == ["t", "t"]
 
 
 def test_only_an_administrator_of_a_dataset_may_change_it(instance, pipelines):

@@ -92,13 +92,33 @@ def _write_sinks(
     threads = ThreadPoolExecutor(_WRITERS, thread_name_prefix="sink")
     writes: list[Future[None]] = []
     try:
-        writes += [threads.submit(_write_sink, sink, flow, spark, tag) for sink in sinks]
+        groups = _group_by_table(sinks)
+        writes += [threads.submit(_write_group, group, flow, spark, tag) for group in groups]
         _raise_first(writes)
     except BaseException:
         threads.shutdown(wait=False, cancel_futures=True)
         _end_writes(writes, lambda: end_operations(spark, tag, block, None))
         raise
     threads.shutdown()
+
+
+def _group_by_table(sinks: Sequence[PlannedSink]) -> list[list[PlannedSink]]:
+    """Return together the sinks that write one table, which the first of them may create."""
+    groups: list[list[PlannedSink]] = []
+    for sink in sinks:
+        tables = {*sink.stage.tables}
+        shared = (g for g in groups if any(tables.intersection(s.stage.tables) for s in g))
+        group = next(shared, None)
+        if group is None:
+            groups.append([sink])
+        else:
+            group.append(sink)
+    return groups
+
+
+def _write_group(group: Sequence[PlannedSink], flow: Flow, spark: SparkSession, tag: str) -> None:
+    for sink in group:
+        _write_sink(sink, flow, spark, tag)
 
 
 def _raise_first(writes: list[Future[None]]) -> None:

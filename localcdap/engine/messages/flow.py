@@ -60,6 +60,8 @@ class Stage(msgspec.Struct):
     """The version of CDAP that the pipeline's document names."""
     expectations: list[Expectation] = []
     """The rules for the records that leave the stage; for a sink, for those that reach it."""
+    tables: list[str] = []
+    """The tables without a dataset that the stage declares to write."""
 
     @property
     def type(self) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.dataset.declaration import DatasetDeclaration, DatasetFiles, PartitionChange
-from localcdap.api.errors import HostError, LocalcdapError, StageError
+from localcdap.api.errors import HostError, LocalcdapError, StageError, StoreError
 from localcdap.api.join import JoinDefinition
 from localcdap.api.lineage import FieldOperation
 from localcdap.api.locations import Locations
@@ -38,7 +38,9 @@ from localcdap.engine.plan.run_metadata import RunMetadata
 from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.engine.plan.tables import (
     TableSource,
+    check_new_table,
     download_rows,
+    find_new_table,
     find_repeated_key,
     upload_rows,
     write_lookup_file,
@@ -185,9 +187,10 @@ class RunContext:
         return self.lookups[table]
 
     def find_table(self, name: str) -> TableShape | None:
-        """Return the columns of a table; None when it does not exist."""
+        """Return the columns of a table, also of one that the run has begun to write; None without one."""
         known = self.lookups.get(name)
-        return self.tables.find(self.namespace, name) if known is None else known.shape
+        shape = self.tables.find(self.namespace, name) if known is None else known.shape
+        return shape or find_new_table(name, self.table_loads)
 
     def send_lookup_file(self, stage: str, table: str) -> LookupFile:
         """Return :meth:`get_lookup_file` with the path at which Spark's Python workers find it."""
@@ -472,6 +475,7 @@ class DriverContext(TopicAccess, WorkerStageContext):
     def _add_load(
         self, name: str, df: DataFrame, schema: Schema, key: str | None, how: TableWrite
     ) -> None:
+        self._check_new_table(name, schema, how)
         directory = self._run.table_directory / str(next(self._run.numbers))
         rows = df.select(*[quote_column(f.name) for f in schema])
         if self.is_remote:
@@ -484,6 +488,19 @@ class DriverContext(TopicAccess, WorkerStageContext):
         load = TableLoad(self.namespace, name, schema, key, str(directory), how)
         self._run.note_table(self.stage_name, TableUse.WRITE, name)
         self._run.table_loads.append(load)
+
+    def _check_new_table(self, name: str, schema: Schema, how: TableWrite) -> None:
+        """Fail while nothing of the run is visible, where another stage has begun to write the new table."""
+        new = find_new_table(name, self._run.table_loads)
+        if new is None or self._run.tables.find(self.namespace, name) is not None:
+            return
+        try:
+            check_new_table(new, name, schema, how)
+        except StoreError as error:
+            use = (TableUse.WRITE, name)
+            other = next(s for s, uses in self._run.tables_used.items() if use in uses)
+            message = f"{error.message} Stage '{other}' creates the table."
+            raise self.fail(message, error.corrective_action) from None
 
     def _reject_repeated_keys(self, name: str, directory: Path, keys: Sequence[str]) -> None:
         """Fail while nothing of the run is visible; the store would refuse the rows after the commit."""

@@ -151,6 +151,7 @@ class ResolvedFlow:
             port_schemas=spec.port_schemas,
             pipeline_version=request.pipeline_version,
             expectations=self._rules.get(spec.name, []),
+            tables=self._pipeline.tables.get(spec.name, []),
         )
 
     def _list_data_inputs(self, stage: str) -> set[str]:

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from localcdap.api.errors import StageError
-from localcdap.api.tables import TableShape
-from localcdap.engine.messages.host import TableFiles
+from localcdap.api.schema import Schema
+from localcdap.api.tables import TableShape, TableWrite
+from localcdap.engine.messages.host import TableFiles, TableLoad
 from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.engine.spark_internals import read_in_batches
 from localcdap.engine.tasks.lookups import LookupFile, get_lookup_schema
+from localcdap.store.schema_merge import merge_table_schema, refuse_relaxation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,6 +75,30 @@ def find_repeated_key(directory: Path, keys: Sequence[str]) -> tuple[dict[str, A
         return None
     count: int = found[0].pop("count_all")
     return found[0], count
+
+
+def find_new_table(name: str, loads: Sequence[TableLoad]) -> TableShape | None:
+    """Return the columns that writes give a table which does not exist; None when none of them is for it."""
+    shape = None
+    for load in loads:
+        if load.name != name:
+            continue
+        if shape is None or load.how.truncate:
+            shape = TableShape(load.schema, load.key, load.how.partitioning)
+        else:
+            shape.schema = merge_table_schema(name, shape.schema, load.schema)
+    return shape
+
+
+def check_new_table(new: TableShape, name: str, schema: Schema, how: TableWrite) -> None:
+    """Check that a table with these columns takes rows.
+
+    :raises StoreError: when it lacks a column, or has one of another type.
+    """
+    if not how.truncate:
+        merged = merge_table_schema(name, new.schema, schema)
+        if not how.relaxes:
+            refuse_relaxation(name, new.schema, schema, merged)
 
 
 # -- to and from a cluster ------------------------------------------------------------------

@@ -15,7 +15,7 @@ from localcdap.pipeline.rules.structure_rules import check_structure
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.pipeline.validation.datasets import StageDataset, list_stage_datasets
 from localcdap.pipeline.validation.schema_propagation import SchemaPropagation
-from localcdap.pipeline.validation.specification import pipeline_properties
+from localcdap.pipeline.validation.specification import check_columns, pipeline_properties
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration
 
 DetectedAt = Callable[[str], int | None]
@@ -92,7 +92,9 @@ class IncrementalValidator:
         """Return the failures that belong to no stage."""
         assert self._structure is not None
         document = self._structure.document
-        _, conflicts = pipeline_properties(document, self._propagation.stages.values())
+        stages = self._propagation.stages.values()
+        _, conflicts = pipeline_properties(document, stages)
+        conflicts += check_columns(stages)
         return self._secrets.clean(self._structural.get(None, []) + conflicts)
 
     def create_states(self, detected_at: DetectedAt, detecting: set[str]) -> dict[str, StageState]:

@@ -23,6 +23,7 @@ from localcdap.pipeline.validation.plugins import PluginFinder
 from localcdap.pipeline.validation.repairs import Repair
 from localcdap.pipeline.validation.schema_propagation import SchemaPropagation
 from localcdap.pipeline.validation.specification import (
+    check_columns,
     create_pipeline_spec,
     create_stage_specs,
     pipeline_properties,
@@ -51,6 +52,8 @@ class ResolvedPipeline(msgspec.Struct):
     """Warnings of post actions, then of stages, if they were asked for."""
     datasets: list[StageDataset] = []
     """The datasets that the stages declare, in the order of the run."""
+    tables: dict[str, list[str]] = {}
+    """By stage, the other tables that it declares to write."""
     detected: dict[str, int] = {}
     """See :class:`localcdap.api.pipeline.PipelineValidation`."""
     stand_ins: list[StandIn] = []
@@ -116,7 +119,7 @@ def resolve_pipeline(
     outcomes = propagation.stages
     properties, conflicts = pipeline_properties(document, outcomes.values())
     errors += [failure for each in ending for failure in each.failures]
-    errors += propagation.failures + conflicts
+    errors += propagation.failures + conflicts + check_columns(outcomes.values())
     stages = create_stage_specs(document, structure.graph, outcomes)
     spec = None if errors else create_pipeline_spec(document, stages, ending, properties)
     configured = [*ending, *outcomes.values()]
@@ -129,6 +132,7 @@ def resolve_pipeline(
         stages=stages,
         warnings=_find_all_warnings(structure, configured) if warn else [],
         datasets=list_stage_datasets(configured),
+        tables={each.stage.name: [*each.result.columns] for each in configured},
     )
 
 

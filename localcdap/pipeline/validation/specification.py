@@ -127,3 +127,22 @@ def pipeline_properties(
                 )
     properties = document.engine_properties | {key: value for key, (_, value) in asked.items()}
     return properties, failures
+
+
+def check_columns(outcomes: Iterable[ConfiguredStage]) -> list[ValidationFailure]:
+    """Return a failure for each column that two stages would write with different types."""
+    written: dict[tuple[str, str], tuple[str, str]] = {}
+    failures: list[ValidationFailure] = []
+    for outcome in outcomes:
+        stage = outcome.stage.name
+        for table, columns in outcome.result.columns.items():
+            for column, type in columns.items():
+                other, earlier = written.setdefault((table, column), (stage, type))
+                if earlier != type:
+                    message = (
+                        f"Stages '{other}' and '{stage}' write column '{column}' of table '{table}' with "
+                        f"different types: {earlier} and {type}."
+                    )
+                    action = "Convert the field in one of the two, or write into two tables."
+                    failures.append(create_structural_failure(message, action))
+    return failures

@@ -20,6 +20,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.java.strings import to_java_string
+from localcdap.plugin_lib.text_values import find_float_shortener
 
 
 class NormalizedField(NamedTuple):
@@ -120,6 +121,7 @@ class Normalize(Transform):
     def initialize(self, context: StageContext) -> None:
         self._copied = self._parse_mapping(FailureCollector())
         self._chosen = self._parse_normalized(FailureCollector())
+        self._shorten = find_float_shortener(context.input_schema) or (lambda record: record)
 
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
         ignored = FailureCollector()
@@ -139,6 +141,7 @@ class Normalize(Transform):
             lineage.influence(EdgeKind.CONDITIONAL, names, entry.type_field)
 
     def transform(self, record: Record, emit: Emitter) -> None:
+        record = self._shorten(record)
         copies = {target: to_java_string(record[source]) for source, target in self._copied}
         for name, type_field, value_field in self._chosen:
             value = record[name]

@@ -160,6 +160,83 @@ def test_several_tables_are_distinguished_by_a_text(instance):
     ]
 
 
+def fork(source: dict[str, Any], **sinks: dict[str, Any]) -> str:
+    """Return a pipeline with one source and several sinks."""
+    stages = [{"name": name, "plugin": plugin} for name, plugin in {"In": source, **sinks}.items()]
+    connections = [{"from": "In", "to": name} for name in sinks]
+    artifact = {"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"}
+    config = {"stages": stages, "connections": connections}
+    return json.dumps({"name": "p", "artifact": artifact, "config": config})
+
+
+def typed(**types: Schema) -> dict[str, str]:
+    return {"schema": str(Schema.record("row", list(types.items())))}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        (Schema.DATETIME, Schema.STRING.as_nullable, None),
+        (Schema.INT, Schema.LONG, None),
+        (Schema.decimal(10, 2), Schema.decimal(38, 20), None),
+        (Schema.DATE, Schema.DATE.as_nullable, None),
+        (Schema.DATE, Schema.STRING, "DATE and STRING or DATETIME"),
+        (Schema.BOOLEAN, Schema.LONG, "BOOLEAN and INTEGER"),
+        (Schema.TIMESTAMP, Schema.DATETIME, "TIMESTAMP and STRING or DATETIME"),
+        (Schema.array(Schema.LONG), Schema.LONG, "array of INTEGER and INTEGER"),
+    ],
+)
+def test_two_sinks_write_one_column_with_one_type(instance, first, second, message):
+    source = table("batchsource", table="src", **typed(k=Schema.STRING))
+    sinks = {
+        "I": table("batchsink", table="dst", **typed(k=Schema.STRING, d=first.as_nullable)),
+        "U": table("batchsink", table="dst", **typed(k=Schema.STRING, d=second.as_nullable)),
+    }
+    expected = (
+        f"Stages 'I' and 'U' write column 'd' of table 'shop.dst' with different types: {message}."
+    )
+
+    answer = instance.cdap.studio.validate_pipeline(PipelineRequest(fork(source, **sinks)))
+    assert [each.message for each in answer.errors] == ([expected] if message else [])
+    sinks["U"]["properties"]["table"] = "other"
+    answer = instance.cdap.studio.validate_pipeline(PipelineRequest(fork(source, **sinks)))
+    assert answer.errors == []
+
+
+@pytest.mark.spark
+def test_two_sinks_write_one_new_table(instance, cdap_engine_directory):
+    (instance.home.path / "moments.csv").write_text("a,2024-01-02T03:04:05\n")
+    moment, text = (
+        typed(k=Schema.STRING, d=Schema.DATETIME),
+        typed(k=Schema.STRING, d=Schema.STRING),
+    )
+    source = stage(
+        "batchsource", "File", referenceName="r", path="moments.csv", format="csv", **moment
+    )
+    keyed = {"operation": "upsert", "relationTableKey": "k"}
+    sinks = {
+        "I": table("batchsink", table="moments", **moment),
+        "U": table("batchsink", table="moments", **text, **keyed),
+        "J": table("batchsink", table="texts", **text),
+        "V": table("batchsink", table="texts", **moment, **keyed),
+    }
+    run = instance.run(fork(source, **sinks))
+    assert run.error is None
+    for name, type in (("shop.moments", Schema.DATETIME), ("shop.texts", Schema.STRING)):
+        rows = instance.cdap.tables.read_rows("default", name, 9).rows
+        assert rows == [["a", "2024-01-02T03:04:05"]]
+        column = instance.cdap.tables.read_shapes("default")[name].schema.field("d")
+        assert column.schema.non_nullable == type
+
+    more = table("batchsink", table="fresh", **typed(k=Schema.STRING, d=Schema.DATETIME))
+    less = table("batchsink", table="fresh", **typed(k=Schema.STRING))
+    failed = instance.run(fork(source, Less=less, More=more))
+    assert failed.error is not None
+    assert failed.error.message == (
+        "Stage 'More': Table 'shop.fresh' has no column 'd'. Stage 'Less' creates the table."
+    )
+
+
 @pytest.mark.spark
 def test_records_go_into_the_tables_that_arguments_name(instance, cdap_engine_directory):
     (instance.home.path / "many.csv").write_text("1,1,a\n2,7,b\n3,1,a\n4,1,c\n5,1,\n")

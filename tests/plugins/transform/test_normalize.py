@@ -50,6 +50,31 @@ def test_one_record_for_each_value():
 
 
 @pytest.mark.parametrize(
+    ("schema", "value", "text"),
+    [
+        (Schema.FLOAT, 0.10000000149011612, "0.1"),
+        (Schema.FLOAT, 3.3999999521443642e38, "3.4E38"),
+        (Schema.FLOAT, 1e10, "1.0E10"),
+        (Schema.FLOAT, -0.0, "-0.0"),
+        (Schema.FLOAT, float("nan"), "NaN"),
+        (Schema.FLOAT, float("-inf"), "-Infinity"),
+        (Schema.DOUBLE, 0.10000000149011612, "0.10000000149011612"),
+        (Schema.LONG, -(2**63), "-9223372036854775808"),
+        (Schema.BOOLEAN, True, "true"),
+    ],
+)
+def test_values_have_the_texts_of_their_types(schema, value, text):
+    properties = GOOD | {
+        "fieldMapping": "copy:ID,copy:Date",
+        "fieldNormalizing": "id:AttributeType:AttributeValue",
+    }
+
+    given = record(id=schema, copy=schema)
+    (made,) = run(Normalize, properties, given, [{"id": value, "copy": value}]).records
+    assert made == {"ID": text, "Date": text, "AttributeType": "id", "AttributeValue": text}
+
+
+@pytest.mark.parametrize(
     ("properties", "message", "cause"),
     [
         (

@@ -28,7 +28,6 @@ TYPES: Final = {
 }
 _MAX_COLUMNS: Final = 16_384
 _BATCH: Final = 10_000
-"""The bits of an integer without its sign."""
 _LOG: Final = logging.getLogger(__name__)
 
 

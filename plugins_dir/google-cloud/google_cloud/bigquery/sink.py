@@ -35,12 +35,14 @@ from .tables import (
     get_table_name,
     get_written_schema,
 )
+from .types import name_column_type
 from .values import check_arrays, convert_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _INSERT: Final = "insert"
+_TABLE: Final = ("dataset", "table", "truncateTable")
 _ORDERS: Final = ("asc", "desc")
 
 
@@ -76,6 +78,12 @@ class BigQuerySink(BatchSink):
         if config.operation.lower() != _INSERT and not config.contains_macro("operation"):
             self._check_fields(stage, schema)
         check_partitioning(stage, config, schema)
+        if not any(map(config.contains_macro, _TABLE)):
+            fields = () if config.truncate else schema
+            types = {each.name: name_column_type(each.schema) for each in fields}
+            stage.columns[get_table_name(config.dataset, config.table)] = {
+                name: type for name, type in types.items() if type is not None
+            }
 
     def configure_connected(self, stage: StageConfigurer) -> None:
         """Compare the fields with the columns of the existing table."""

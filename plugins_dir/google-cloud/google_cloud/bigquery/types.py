@@ -119,6 +119,18 @@ def accepts(column: Schema, field: Schema) -> bool:
     return held is not None and (held == given or {held, given} == _TEXTS)
 
 
+def name_column_type(field: Schema) -> str | None:
+    """Return a name of a column's type that is equal for fields which one column accepts, see
+    :func:`accepts`; None for a field that is always null.
+    """
+    inner = field.non_nullable
+    if inner.type is Type.NULL:
+        return None
+    name = get_type(inner) or inner.display_name
+    name = "STRING or DATETIME" if name in _TEXTS else name
+    return name if inner.items is None else f"array of {name}"
+
+
 def is_too_large(field: Schema) -> bool:
     """Return whether a decimal has more digits than a column of BigQuery holds."""
     inner = field.non_nullable
