@@ -97,8 +97,8 @@ class _Sample:
         self._targets = [chosen.randrange(source + 1, DATASETS) for source in self._sources]
 
     def list_questions(self) -> dict[str, Callable[[], object]]:
-        from localcdap.metadata.lineage.collapse import CollapseType
         from localcdap.metadata.lineage.column_edges import DatasetField
+        from localcdap.metadata.lineage.dataset_lineage import CollapseType
         from localcdap.metadata.lineage.field_answers import Direction
         from localcdap.metadata.lineage.time_range import TimeRange
 

@@ -1,13 +1,18 @@
-"""The service of the host for the processes of applications, besides their tables."""
+"""The service of the host for the processes of applications, besides their tables.
+
+What applications read of the database beyond their tables: exports of rows, and the runs of before.
+
+The metadata that system applications read and emit, as localcdap itself.
+"""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from localcdap.api.app.context import ArtifactSummary, KnownRun, Message
-from localcdap.api.app.events import SYSTEM_NAMESPACE
+from localcdap.api.app.events import SYSTEM_NAMESPACE, MetadataEmitted
 from localcdap.api.app.exports import ExportedRows, ExportRequest
 from localcdap.api.app.jobs import JobDetail, JobLogLine, JobRequest
 from localcdap.api.app.namespaces import NamespaceSummary
@@ -20,15 +25,15 @@ from localcdap.api.errors import (
 )
 from localcdap.api.metadata import MetadataEntity, MetadataOperation, ScopedMetadata
 from localcdap.api.security import Permission, Principal
-from localcdap.apps.data import AppData
 from localcdap.apps.files import AppFiles
 from localcdap.apps.jobs.service import JobService
-from localcdap.apps.metadata import AppMetadata
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.model import DatasetRequest
 from localcdap.messaging.service import MessagingService
+from localcdap.messaging.topics import Topics
+from localcdap.metadata.service import MetadataService
 from localcdap.namespaces.model import Namespace
 from localcdap.namespaces.preferences import PreferenceLevel, PreferenceService
 from localcdap.namespaces.service import NamespaceService
@@ -37,10 +42,62 @@ from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.macros.parser import MacroOptions, MacroParser, create_call, create_lookup
 from localcdap.pipeline.methods import MethodCall, MethodCaller
 from localcdap.pipeline.validation.plugins import IndexedPlugins
+from localcdap.runs.known_runs import KnownRuns
 from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, TransformResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 from localcdap.security.access import SwitchedAuthorizer
 from localcdap.security.authorizer import ALLOW_ALL
+from localcdap.store.store import Store
+from localcdap.store.structured.admin import TableAdmin
+from localcdap.store.structured.exports import StructuredExports
+
+_SERVICE: Final = "Service"
+
+
+class AppMetadata:
+    """Reads metadata, and publishes what applications emit. Threads may share it.
+
+    What is emitted passes through the topic of all programs, so that it keeps its place among the operations
+    on an entity.
+    """
+
+    def __init__(self, store: Store, topics: Topics, metadata: MetadataService) -> None:
+        self._store = store
+        self._topics = topics
+        self._metadata = metadata
+
+    def read(self, entity: MetadataEntity) -> ScopedMetadata:
+        """Return the metadata of an entity; empty when it has none.
+
+        :raises NotFoundError: when there is no such entity.
+        """
+        return self._metadata.get(entity)
+
+    def emit(self, app: str, operation: MetadataOperation) -> None:
+        """Publish an operation of an application."""
+        program = MetadataEntity.of_program(app, _SERVICE, app, SYSTEM_NAMESPACE)
+        now = time.time_ns() // 1_000_000
+        with self._store.transaction() as tx:
+            self._topics.publish_event(tx, MetadataEmitted(program, app, operation, now, ""))
+
+
+_MOST_RUNS: Final = 10_000
+
+
+class AppData:
+    """Reads the database for applications. Threads may share it."""
+
+    def __init__(self, store: Store, admin: TableAdmin) -> None:
+        self._exports = StructuredExports(store, admin)
+        self._runs = KnownRuns(store)
+
+    def export(self, request: ExportRequest, file: Path) -> ExportedRows:
+        """See :meth:`localcdap.store.structured.exports.StructuredExports.export`."""
+        return self._exports.export(request, file)
+
+    def list_runs(self, after: str | None, limit: int) -> list[KnownRun]:
+        """Return at least one and at most 10,000 runs after a position, if there are any."""
+        return self._runs.list_known(after, max(1, min(limit, _MOST_RUNS)))
 
 
 class PluginCaller(Protocol):

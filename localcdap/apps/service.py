@@ -1,17 +1,29 @@
-"""The service for system applications: listing, describing, calling and stopping them."""
+"""The service for system applications: listing, describing, calling and stopping them.
+
+The literal paths of the services of applications (design "System Applications", section Endpoints).
+
+CDAP serves the methods of a service below ``services/NAME/methods``, and those of the handlers of a Spark
+program below ``spark/NAME/methods``::
+
+    /v3/namespaces/system/apps/ReportGenerationApp/spark/ReportGenerationSpark/methods/reports/info
+
+How many processes answer the calls of each service: what was asked for, kept in the database.
+"""
 
 from __future__ import annotations
 
+import re
+import threading
 from typing import Final
+from urllib.parse import unquote
 
 import msgspec
 
+from localcdap.api.app.application import SERVICE, SPARK
 from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
-from localcdap.apps.addresses import parse_method_path, split_address
-from localcdap.apps.instances import RequestedInstances
 from localcdap.apps.listeners import AppListeners
 from localcdap.apps.model import (
     AppAnswer,
@@ -26,6 +38,92 @@ from localcdap.artifacts.model import ApplicationRef
 from localcdap.artifacts.service import ArtifactService
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import OF_INSTANCE, Target, open_to_all, requires
+from localcdap.store.store import Store
+
+MOST: Final = 32
+"""The most processes of one service."""
+_UPSERT: Final = (
+    "INSERT INTO service_instances VALUES (?, ?, ?) "
+    "ON CONFLICT (application, service) DO UPDATE SET instances = excluded.instances"
+)
+
+
+class RequestedInstances:
+    """The requested numbers of processes. Threads may share it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._changing = threading.Lock()
+        rows = store.read("SELECT application, service, instances FROM service_instances")
+        self._numbers: dict[tuple[str, str], int] = {(app, name): n for app, name, n in rows}
+
+    def get(self, application: str, service: str) -> int:
+        """Return how many processes a service shall have; 1 unless somebody has said otherwise."""
+        return self._numbers.get((application, service), 1)
+
+    def set(self, application: str, service: str, instances: int) -> None:
+        """Change how many processes a service shall have.
+
+        :raises BadRequestError: when the number is below 1 or above 32.
+        """
+        if not 1 <= instances <= MOST:
+            raise BadRequestError(
+                f"A service has from 1 to {MOST} instances, not {instances}.",
+                "Choose another number.",
+            )
+        with self._changing:
+            with self._store.transaction() as tx:
+                tx.execute(_UPSERT, (application, service, instances))
+            self._numbers[application, service] = instances
+
+
+PROGRAM_TYPES: Final = {"services": SERVICE, "spark": SPARK}
+"""The type of a program by its word in paths."""
+_PROGRAM: Final = re.compile(r"/?(services|spark)/([^/]+)/methods(/.*)?")
+_WHOLE: Final = re.compile(r"/v3/namespaces/([^/]+)/apps/([^/]+)/(.*)", re.DOTALL)
+
+
+class MethodAddress(msgspec.Struct, frozen=True):
+    """The service of an application that a path names, and the rest of the path."""
+
+    program_type: str
+    service: str
+    path: str
+    """Begins with ``/``."""
+
+
+def parse_method_path(path: str) -> MethodAddress | None:
+    """Return what a path inside an application names; None for a path inside a service.
+
+    >>> parse_method_path("spark/ReportGenerationSpark/methods/reports")
+    MethodAddress(program_type='Spark', service='ReportGenerationSpark', path='/reports')
+    """
+    found = _PROGRAM.fullmatch(path)
+    if found is None:
+        return None
+    word, service, rest = found.groups()
+    return MethodAddress(PROGRAM_TYPES[word], unquote(service), rest or "/")
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """Return the application that a whole path names, and the path inside it.
+
+    :raises NotFoundError: when the path is none of a method of a service.
+    """
+    found = _WHOLE.fullmatch(address)
+    if found is None or parse_method_path(found[3]) is None:
+        raise NotFoundError(
+            f"Nothing is at {address}.",
+            "A method of a service is at /v3/namespaces/system/apps/APP/services/NAME/methods/…, and that of "
+            "a Spark program at …/spark/NAME/methods/….",
+        )
+    if found[1] != SYSTEM_NAMESPACE:
+        raise NotFoundError(
+            f"There is no application '{unquote(found[2])}' in namespace '{unquote(found[1])}'.",
+            f"System applications are in the namespace '{SYSTEM_NAMESPACE}'.",
+        )
+    return unquote(found[2]), found[3]
+
 
 _OF_APP: Final = Target(
     "application system/{name}",
@@ -118,7 +216,7 @@ class AppService:
     @requires(_OF_ADDRESS, Permission.EXECUTE)
     @non_idempotent
     def call_at(self, address: str, request: AppRequest) -> AppAnswer:
-        """Call a service at its whole path, as clients of CDAP do; see :mod:`localcdap.apps.addresses`.
+        """Call a service at its whole path, as clients of CDAP do; see :mod:`localcdap.apps.service`.
 
         :param request: its path is replaced by that of the address.
         :raises NotFoundError: when there is no such application.

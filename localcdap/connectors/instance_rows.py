@@ -10,8 +10,7 @@ from localcdap.api.arrow import from_arrow_schema
 from localcdap.api.connector import MOST_RECORDS, SampleRequest
 from localcdap.api.errors import BadRequestError, NotFoundError, QueryError
 from localcdap.api.sql_names import quote_identifier
-from localcdap.connectors.previews import wait_for_sample
-from localcdap.connectors.stage_rows import StageRows
+from localcdap.connectors.stage_rows import StageRows, wait_for_sample
 from localcdap.datasets.sql import SqlRequest, SqlService
 from localcdap.runs.preview.model import MOST_RECORDS as MOST_PREVIEWED
 from localcdap.runs.preview.model import PreviewRequest

@@ -1,4 +1,7 @@
-"""The records of stages that connectors ask for: of deployed pipelines, and of runs."""
+"""The records of stages that connectors ask for: of deployed pipelines, and of runs.
+
+Previews whose records connectors show.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,44 @@ from typing import Any, Final
 
 from localcdap.api.connector import PipelineOutline, StageOutline
 from localcdap.api.errors import BadRequestError, NotFoundError
-from localcdap.connectors.previews import wait_for_sample
+from localcdap.engine.messages.samples import StageSample
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.rules.plugin_types import ALERT_PUBLISHER, CONTROL, SINKS, SPLITTER
 from localcdap.runs.model import Run
 from localcdap.runs.preview.model import MOST_RECORDS as MOST_PREVIEWED
-from localcdap.runs.preview.model import PreviewRequest
+from localcdap.runs.preview.model import Preview, PreviewRequest, PreviewStatus
 from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.service import RunService
 from localcdap.sandbox.connector_calls import GivenRows, WantedRows, WantedStage
 from localcdap.security.access import AccessChecks
 from localcdap.text import format_available
+
+_WAIT_S: Final = 5.0
+
+
+def wait_for_sample(
+    previews: PreviewService, preview: Preview, stage: str, what: str
+) -> StageSample:
+    """Wait for the end of a preview, and return the sample of a stage.
+
+    :param what: the subject of the message when there is none, such as ``Source 'File'``.
+    :raises BadRequestError: when there is none.
+    """
+    while not preview.status.is_end:
+        preview = previews.wait(preview.namespace, preview.preview, preview.version, _WAIT_S)
+    found = preview.stages.get(stage)
+    if preview.status is not PreviewStatus.COMPLETED or found is None:
+        reasons = [each.message for each in preview.errors]
+        if preview.error is not None:
+            reasons.append(preview.error.message)
+        raise BadRequestError(
+            f"{what} cannot be read: {'; '.join(reasons) or preview.status.value}",
+            "Correct the connection, or what it shows.",
+        )
+    return found
+
 
 _MOST_RUNS: Final = 1_000
 """The newest runs of the namespace that are listed."""

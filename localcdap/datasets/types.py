@@ -16,9 +16,8 @@ from localcdap.api.dataset.types import BUILT_IN_TYPES
 from localcdap.api.errors import NotFoundError, PluginError
 from localcdap.artifacts.model import DatasetTypeRef
 from localcdap.datasets.model import DatasetType
-from localcdap.datasets.row_copies import copy_rows, fingerprint_rows
 from localcdap.datasets.specifications import get_given_properties, lay_out, list_folders
-from localcdap.datasets.storage import NamespaceStorage
+from localcdap.datasets.storage import NamespaceStorage, copy_rows, fingerprint_rows
 from localcdap.sandbox.dataset_calls import (
     CustomTypeRequest,
     CustomTypeResult,

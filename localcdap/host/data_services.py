@@ -1,15 +1,27 @@
-"""The services of what an instance keeps: namespaces, artifacts, tables, datasets, metadata and lineage."""
+"""The services of what an instance keeps: namespaces, artifacts, tables, datasets, metadata and lineage.
+
+The plugin folders of namespaces, as a resource that goes with them.
+
+What the services of a host are given, made from the settings and paths of the instance.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from localcdap.api.app.timeouts import TransactionLimits
+from localcdap.api.errors import DiskFullError
 from localcdap.apps.deployer import AppDeployer
+from localcdap.apps.jobs.launcher import JobLauncher
+from localcdap.apps.jobs.service import JobService
+from localcdap.apps.processes import AppProcesses
 from localcdap.artifacts.changes import make_change_publisher
+from localcdap.artifacts.directories.trash import move_folders_to_trash
 from localcdap.artifacts.model import SyncReport
 from localcdap.artifacts.service import ArtifactService
 from localcdap.datasets.accesses import DatasetAccessLog, get_annotation_rules
@@ -24,23 +36,16 @@ from localcdap.datasets.statements import StatementService
 from localcdap.datasets.transactions import TransactionService
 from localcdap.datasets.types import DatasetTypes
 from localcdap.home import Home, find_shipped_plugins
-from localcdap.host.artifact_folders import make_artifact_resource
-from localcdap.host.configured_parts import (
-    open_secure_keys,
-    read_privileges,
-)
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
-from localcdap.metadata.accesses import AccessRecorder
+from localcdap.metadata.accesses import AccessRecorder, LineageRetention
 from localcdap.metadata.audit import AuditLog, AuditService
 from localcdap.metadata.emitted import EmittedMetadataListener
-from localcdap.metadata.existence import create_checks
 from localcdap.metadata.lineage.designed import DesignedLineage
 from localcdap.metadata.lineage.service import LineageService
 from localcdap.metadata.lineage.store import LineageStore
-from localcdap.metadata.lineage_retention import LineageRetention
-from localcdap.metadata.service import MetadataService
+from localcdap.metadata.service import MetadataService, create_checks
 from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import SystemMetadataWriter
 from localcdap.namespaces.client_documents import ClientDocumentService
@@ -48,20 +53,132 @@ from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.oauth import OAuthService
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.secure_keys import FileVault, KeyringVault, SecureKeyService, has_keyring
 from localcdap.namespaces.service import NamespaceService
+from localcdap.openlineage.destinations import MIB, Destination, EventFile
 from localcdap.pipeline.application_rows import ApplicationRows
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.runs.lineage_runs import StoredRuns
+from localcdap.runs.startup.profiles import Profiles, RemoteProfile
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.schedules.records import describe_schedules
 from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import PrivilegeAuthorizer, PrivilegeFile
 from localcdap.security.owners import OwnerPrivileges
+from localcdap.security.privileges import Privileges
 from localcdap.security.service import SecurityService
 from localcdap.settings import Settings, load_settings
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.tables import StructuredTables
 from localcdap.store.transactions.dataset_session import DatasetAccesses
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+def open_secure_keys(store: Store, namespaces: NamespaceService, home: Home) -> SecureKeyService:
+    """Return the service for secure keys; values are in the system's keyring if there is one."""
+    keyring, file = KeyringVault(home.path), FileVault(home.secrets_file)
+
+    def choose() -> str:
+        return keyring.name if has_keyring() else file.name
+
+    return SecureKeyService(store, namespaces, [keyring, file], choose)
+
+
+def create_destinations(home: Home, settings: Settings) -> list[Destination]:
+    """Return where events of OpenLineage go."""
+    found: list[Destination] = []
+    if settings.openlineage_file:
+        path = home.resolve(settings.openlineage_file)
+        size = settings.openlineage_file_mb * MIB
+        found.append(EventFile(path, size, settings.openlineage_file_keep))
+    if settings.openlineage_url:
+        from localcdap.openlineage.http_endpoint import HttpEndpoint
+
+        url, endpoint = settings.openlineage_url, settings.openlineage_endpoint
+        key, limit_s = settings.openlineage_api_key, settings.openlineage_timeout_s
+        found.append(HttpEndpoint(url, endpoint, key, limit_s))
+    return found
+
+
+def read_privileges(settings: Settings) -> Privileges:
+    """Return the privileges of the settings."""
+    return Privileges.of(settings.security_enabled, settings.security_privileges)
+
+
+def read_profiles(settings: Settings) -> Profiles:
+    """Return the compute profiles of the settings."""
+    remotes = {
+        name: RemoteProfile(
+            profile.remote, profile.required_capabilities, profile.locations, profile.packages
+        )
+        for name, profile in settings.profiles.items()
+    }
+
+    def of_namespace(namespace: str) -> str | None:
+        found = settings.namespaces.get(namespace)
+        return found.profile if found is not None else None
+
+    return Profiles(remotes, settings.engine_profile, of_namespace)
+
+
+def create_app_processes(
+    home: Home,
+    settings: Settings,
+    services: Mapping[str, object],
+    transactions: Callable[[], TransactionService],
+) -> AppProcesses:
+    """Return the processes of system applications; none is running yet.
+
+    :param services: those of the host that applications can call, by name.
+    :param transactions: creates the transaction service of one process.
+    """
+    return AppProcesses(
+        home.path,
+        services,
+        transactions,
+        memory_mb=settings.app_memory_mb,
+        idle_s=settings.app_idle_minutes * 60,
+    )
+
+
+def sync_artifacts(artifacts: ArtifactService) -> None:
+    """Bring the index up to date; on a full disk, what is stored can be read with the index as it is."""
+    try:
+        artifacts.sync()
+    except DiskFullError as error:
+        _LOG.warning("Changes of plugins are not noticed now. %s", error.full_message)
+
+
+def create_jobs(
+    store: Store,
+    topics: Topics,
+    namespaces: NamespaceService,
+    launcher: JobLauncher,
+    settings: Settings,
+) -> JobService:
+    """Return the jobs of system applications."""
+    return JobService(
+        store,
+        topics,
+        namespaces,
+        launcher,
+        at_once=settings.app_jobs_at_once,
+        memory_mb=settings.app_job_memory_mb,
+    )
+
+
+def make_artifact_resource(
+    artifacts: ArtifactService, directories: Sequence[Path], trash: Path
+) -> NamespaceResource:
+    """Return the resource that moves the plugin folders of a deleted namespace to the trash."""
+
+    def remove_files(namespace: str, generation: int) -> Sequence[str]:
+        kept = move_folders_to_trash(directories, namespace, trash / f"{namespace}-{generation}")
+        artifacts.sync()
+        return kept
+
+    return NamespaceResource("plugin folders", remove_files=remove_files)
 
 
 class DataServices:

@@ -9,14 +9,11 @@ from functools import partial
 from localcdap.api.locations import Locations
 from localcdap.apps.child import CONNECTIONS, MESSAGING, PLATFORM
 from localcdap.apps.connections import AppConnections
-from localcdap.apps.data import AppData
 from localcdap.apps.files import AppFiles
-from localcdap.apps.instances import RequestedInstances
 from localcdap.apps.jobs.launcher import JobLauncher
 from localcdap.apps.listeners import AppListeners
-from localcdap.apps.metadata import AppMetadata
-from localcdap.apps.platform import AppPlatform
-from localcdap.apps.service import AppService
+from localcdap.apps.platform import AppData, AppMetadata, AppPlatform
+from localcdap.apps.service import AppService, RequestedInstances
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.connectors.instance_rows import InstanceRows
 from localcdap.connectors.service import ConnectorService
@@ -26,14 +23,14 @@ from localcdap.datasets.table_files import open_tables
 from localcdap.datasets.transactions import TransactionService
 from localcdap.engine.local.server import EngineServer
 from localcdap.home import Home
-from localcdap.host.configured_parts import (
+from localcdap.host.data_services import (
+    DataServices,
     create_app_processes,
     create_destinations,
     create_jobs,
     read_profiles,
     sync_artifacts,
 )
-from localcdap.host.data_services import DataServices
 from localcdap.host.engine_server import make_engine_server
 from localcdap.host.service_table import SERVICES
 from localcdap.metadata.lineage.impact_service import ImpactService
@@ -69,10 +66,9 @@ from localcdap.runs.statistics.service import RunStatisticsService
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.schedules.changes import ScheduleChanges
 from localcdap.schedules.earlier_pipelines import EarlierPipelines
-from localcdap.schedules.launcher import Launcher
 from localcdap.schedules.listener import DeploymentObserver, ScheduleListener
 from localcdap.schedules.plans import StoredPlans
-from localcdap.schedules.scheduler import Scheduler
+from localcdap.schedules.scheduler import Launcher, Scheduler
 from localcdap.schedules.service import ScheduleService
 from localcdap.settings import Settings, load_settings
 from localcdap.store.service import DatabaseService

@@ -1,21 +1,27 @@
-"""Accesses of runs to datasets, in lineage, in the audit log, and as entities."""
+"""Accesses of runs to datasets, in lineage, in the audit log, and as entities.
+
+USER metadata that goes along with the records of a run, from its sources to its sinks.
+
+The document "Metadata From Programs and Pipelines" leaves it to the future that a pipeline does so by itself.
+
+Removes lineage that the setting ``lineage.retention.days`` does not keep: by default, none.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from localcdap.api.lineage import StageLineage
-from localcdap.api.metadata import (
-    WORKFLOW,
-    WORKFLOW_NAME,
-    MetadataEntity,
-)
+from localcdap.api.errors import UnauthorizedError
+from localcdap.api.lineage import EdgeType, StageLineage
+from localcdap.api.metadata import WORKFLOW, WORKFLOW_NAME, Metadata, MetadataEntity, ScopedMetadata
 from localcdap.api.pipeline import StageConnection
-from localcdap.api.security import Authorizer
+from localcdap.api.security import Authorizer, Permission
 from localcdap.metadata.audit import AuditLog, AuditMessage, AuditType
 from localcdap.metadata.external_datasets import DatasetUse
+from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField
 from localcdap.metadata.lineage.pipeline_lineage import build_lineage
 from localcdap.metadata.lineage.relations import (
     AccessType,
@@ -25,12 +31,126 @@ from localcdap.metadata.lineage.relations import (
     Relation,
 )
 from localcdap.metadata.lineage.store import LineageStore
-from localcdap.metadata.lineage_retention import LineageRetention
-from localcdap.metadata.propagation import MetadataPropagation
+from localcdap.metadata.mutations import UpdateMutation
 from localcdap.metadata.store import MetadataStore
 from localcdap.pipeline.rules.plugin_types import CONDITION
-from localcdap.security.principals import get_current_user
+from localcdap.security.principals import current_principal, get_current_user
 from localcdap.store.store import Transaction
+
+_DAY_MS: Final = 86_400_000
+_EVERY_MS: Final = 3_600_000
+"""The time between two removals, so that few runs wait for one."""
+
+
+class LineageRetention:
+    """Removes the lineage of old runs: what they accessed, and their operations on fields.
+
+    The edges between columns stay: each application has only those of its present version. Threads may
+    share it.
+
+    :param days: for which the lineage of a run is kept, from the time in its id; 0: for ever.
+    """
+
+    def __init__(self, lineage: LineageStore, days: float = 0.0) -> None:
+        self._lineage = lineage
+        self._days = days
+        self._lock = threading.Lock()
+        self._next = 0
+
+    def apply(self, tx: Transaction) -> bool:
+        """Remove what is too old in a transaction, at most once an hour; return whether it looked."""
+        now = time.time_ns() // 1_000_000
+        with self._lock:
+            if not self._days or now < self._next:
+                return False
+            self._next = now + _EVERY_MS
+        self._lineage.remove_before(tx, now - int(self._days * _DAY_MS))
+        return True
+
+
+DatasetPairs = Collection[tuple[DatasetId, DatasetId]]
+"""Pairs of a source and a sink."""
+
+
+class MetadataPropagation:
+    """Adds the USER metadata of sources to sinks, and of their fields to the fields that are made of them.
+
+    Nothing is removed, and what a target has wins. Of several sources the first in alphabetical order wins.
+
+    A field whose original values cannot be seen any more gets nothing of them: the tag ``PII`` must not come
+    back to a column that was masked because of it. The original has no such feature; there, programs emit
+    what they want to carry along.
+
+    :param authorizer: decides what the principal who acts may see and change.
+    """
+
+    def __init__(self, metadata: MetadataStore, authorizer: Authorizer) -> None:
+        self._metadata = metadata
+        self._authorizer = authorizer
+
+    def propagate(
+        self, tx: Transaction, pairs: DatasetPairs, edges: Iterable[ColumnEdge]
+    ) -> list[str]:
+        """Add metadata as part of a transaction; return what the principal may not see or change, in words.
+
+        :param edges: of the pipeline; those between fields of a pair count that are direct and certain, and
+            do not mask.
+        """
+        problems: list[str] = []
+        sources_by_target: dict[MetadataEntity, list[MetadataEntity]] = {}
+        for source, target in sorted(_list_entities(pairs, edges), key=str):
+            sources_by_target.setdefault(target, []).append(source)
+        for target, sources in sources_by_target.items():
+            try:
+                self._add(tx, target, sources)
+            except UnauthorizedError as error:
+                problems.append(f"Metadata does not go to {target.describe()}: {error.message}")
+        return problems
+
+    def _add(
+        self, tx: Transaction, target: MetadataEntity, sources: Collection[MetadataEntity]
+    ) -> None:
+        """Add the metadata of sources to a target.
+
+        :raises UnauthorizedError: when there is some, and the principal may not see or change it.
+        """
+        principal = current_principal()
+        found = Metadata()
+        for source in sources:
+            user = self._metadata.read(tx, source).user
+            if user.is_empty():
+                continue
+            self._authorizer.enforce(principal, source, [])
+            found = _merge(user, found)
+        held = self._metadata.read(tx, target).user
+        if _merge(found, held) != held:
+            self._authorizer.enforce(principal, target, [Permission.WRITE])
+            added = ScopedMetadata(user=_merge(found, held))
+            self._metadata.apply(tx, [UpdateMutation(target, added)])
+
+
+def _merge(more: Metadata, held: Metadata) -> Metadata:
+    """Return metadata with what it lacks of other metadata."""
+    return Metadata.of(more.properties | held.properties, [*held.tags, *more.tags])
+
+
+def _list_entities(
+    pairs: DatasetPairs, edges: Iterable[ColumnEdge]
+) -> Iterator[tuple[MetadataEntity, MetadataEntity]]:
+    """Yield sources and targets, datasets and fields."""
+    for source, target in pairs:
+        yield source.to_entity(), target.to_entity()
+    for edge in edges:
+        influence = edge.influence
+        is_direct = influence.kind.type is EdgeType.DIRECT and not influence.assumed
+        is_carried = is_direct and not influence.masking
+        if is_carried and (edge.source.dataset, edge.target.dataset) in pairs:
+            yield _to_entity(edge.source), _to_entity(edge.target)
+
+
+def _to_entity(field: DatasetField) -> MetadataEntity:
+    return field.dataset.to_entity().append("field", field.field or "")
+
 
 _CLIENT: Final = {"service": "localcdap", "entity": "SYSTEM_SERVICE"}
 """The accessor of a client that is not a program, as messages of the original name its services."""

@@ -1,9 +1,12 @@
-"""The service ``metadata``: what users read, change and search of entities' tags and properties."""
+"""The service ``metadata``: what users read, change and search of entities' tags and properties.
+
+Whether an entity of a CDAP type exists, from where entities of its type are kept.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -11,7 +14,14 @@ from localcdap.api import metadata_rules as rules
 from localcdap.api.app.events import MetadataEmitted
 from localcdap.api.errors import NotFoundError
 from localcdap.api.metadata import (
+    APPLICATION,
+    ARTIFACT,
+    DATASET,
     NAMESPACE,
+    PROGRAM,
+    PROGRAM_RUN,
+    SCHEDULE,
+    VERSION,
     Metadata,
     MetadataEntity,
     MetadataKind,
@@ -20,8 +30,8 @@ from localcdap.api.metadata import (
     ScopedMetadata,
 )
 from localcdap.api.security import Permission, Principal
+from localcdap.artifacts.service import ArtifactService
 from localcdap.decoders import decode_json
-from localcdap.metadata.existence import EntityCheck
 from localcdap.metadata.mutations import (
     MetadataChange,
     Mutation,
@@ -35,6 +45,7 @@ from localcdap.metadata.system_metadata import is_untyped_plugin, read_untyped_p
 from localcdap.metadata.visibility import Visibility
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
+from localcdap.pipeline.library import application_records
 from localcdap.security.access import (
     OF_INSTANCE,
     SwitchedAuthorizer,
@@ -45,7 +56,46 @@ from localcdap.security.access import (
 )
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.security.principals import current_principal
+from localcdap.store import table_catalog
 from localcdap.store.store import Store, Transaction
+from localcdap.text import format_available
+
+EntityCheck: TypeAlias = Callable[[Transaction, MetadataEntity], object]
+"""Raises NotFoundError, with the nearest names, when there is no such entity."""
+
+
+def create_checks(artifacts: ArtifactService) -> Mapping[str, EntityCheck]:
+    """Return how an entity is found, by type. Entities of other types need not exist."""
+
+    def require_artifact(tx: Transaction, entity: MetadataEntity) -> None:
+        del tx
+        wanted = f"{entity.name} {entity.details[VERSION]}"
+        known = {f"{each.name} {each.version}" for each in artifacts.list_artifacts(_get(entity))}
+        if wanted not in known:
+            raise NotFoundError(
+                f"There is no artifact '{wanted}' in namespace '{entity.namespace}'; available: "
+                f"{format_available(wanted, sorted(known))}."
+            )
+
+    return {ARTIFACT: require_artifact, DATASET: _require_table} | dict.fromkeys(
+        _IN_APPLICATIONS, _require_application
+    )
+
+
+def _require_table(tx: Transaction, entity: MetadataEntity) -> None:
+    table_catalog.read_schema_and_key(tx, _get(entity), entity.name)
+
+
+def _require_application(tx: Transaction, entity: MetadataEntity) -> None:
+    application_records.find(tx, _get(entity), entity.details[APPLICATION])
+
+
+def _get(entity: MetadataEntity) -> str:
+    return entity.namespace or ""
+
+
+_IN_APPLICATIONS: Final = (APPLICATION, PROGRAM, SCHEDULE, PROGRAM_RUN)
+
 
 _OF_ENTITY: Final = Target("{entity}", lambda _, given: [given["entity"]])
 _OF_ENTITIES: Final = Target(

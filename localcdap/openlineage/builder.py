@@ -1,17 +1,30 @@
-"""Builds events from what the database knows of a run or a deployed pipeline."""
+"""Builds events from what the database knows of a run or a deployed pipeline.
+
+What a pipeline will read and write, as far as its document and the arguments of a run say.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from localcdap.api.app.events import RunStatusChanged
-from localcdap.api.errors import LocalcdapError
+from localcdap.api.errors import LocalcdapError, MacroError
 from localcdap.api.failures import ArtifactId
+from localcdap.api.lineage import find_dataset_name
 from localcdap.api.locations import Locations
 from localcdap.api.metadata import MetadataEntity
-from localcdap.engine.messages.dataset_names import parse_table_place
+from localcdap.api.pipeline import PipelineSpec, StageSpec
+from localcdap.engine.messages.dataset_names import (
+    DatasetName,
+    Resolve,
+    list_dataset_names,
+    parse_table_place,
+)
+from localcdap.engine.messages.flow import SINKS, SOURCE
 from localcdap.engine.messages.spool import DatasetAccess, RunStatus
 from localcdap.metadata.lineage.place_records import PlaceRecords
 from localcdap.metadata.store import MetadataStore
@@ -19,20 +32,119 @@ from localcdap.namespaces.connections import is_secret_name
 from localcdap.openlineage.datasets import DatasetDescriber
 from localcdap.openlineage.facets import create_job_facets, create_run_facets
 from localcdap.openlineage.model import START, Job, JobEvent, JobRun, RunEvent, format_time
-from localcdap.openlineage.planned import (
-    PlannedStage,
-    list_document_stages,
-    list_spec_stages,
-    plan_accesses,
-)
+from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import STREAMING_ARTIFACTS, read_document
 from localcdap.pipeline.library import application_records
 from localcdap.pipeline.library.application_model import Application
+from localcdap.pipeline.macros.evaluation import MacroContext
 from localcdap.runs.metadata import list_accesses
 from localcdap.runs.model import Run
 from localcdap.runs.records import RunRecords
 from localcdap.store import table_catalog
 from localcdap.store.store import Transaction
+
+
+class PlannedStage(msgspec.Struct, frozen=True):
+    """A stage with what is known of it before the run."""
+
+    name: str
+    type: str
+    plugin: str
+    properties: Mapping[str, str]
+    document: str | None = None
+    """The schema of the records that it reads or writes."""
+
+
+def list_spec_stages(spec: PipelineSpec) -> list[PlannedStage]:
+    """Return the stages of a deployed pipeline."""
+    return [
+        PlannedStage(
+            each.name,
+            each.plugin.type,
+            each.plugin.name,
+            each.plugin.properties,
+            _find_schema(each),
+        )
+        for each in spec.stages
+    ]
+
+
+def list_document_stages(document: PipelineDocument) -> list[PlannedStage]:
+    """Return the stages of a document."""
+    return [
+        PlannedStage(each.name, each.plugin.type, each.plugin.name, each.plugin.properties)
+        for each in document.stages
+    ]
+
+
+def plan_accesses(
+    stages: Iterable[PlannedStage],
+    arguments: Mapping[str, str],
+    resolve: Resolve,
+    tables: Container[str] = (),
+) -> list[DatasetAccess]:
+    """Return the accesses of sources and sinks.
+
+    Those whose name depends on a macro without a value are left out: a run will know it.
+
+    :param arguments: the values of macros.
+    :param tables: the known tables of the namespace.
+    """
+    context = MacroContext(arguments)
+    return [
+        access
+        for stage in stages
+        if stage.type in (SOURCE, *SINKS)
+        for access in _list_accesses(stage, _evaluate(stage.properties, context), resolve, tables)
+    ]
+
+
+def _list_accesses(
+    stage: PlannedStage, properties: Mapping[str, str], resolve: Resolve, known: Container[str]
+) -> Iterator[DatasetAccess]:
+    names: tuple[DatasetName, ...] = tuple(list_dataset_names(stage.plugin, properties, resolve))
+    named = find_dataset_name(properties)
+    table = _find_table(named, properties, known)
+    dataset = named or table
+    is_known = bool(names or table) or not any("${" in each for each in properties.values())
+    if dataset and is_known and "${" not in dataset:
+        tables = (table,) if table else ()
+        is_write = stage.type in SINKS
+        yield DatasetAccess(stage.name, dataset, is_write, stage.document, names, tables, True)
+
+
+def _find_table(
+    dataset: str | None, properties: Mapping[str, str], known: Container[str]
+) -> str | None:
+    """Return the table of the instance that a stage reads or writes, as far as it is known.
+
+    :param known: the tables that there are, and those that plugins named when the pipeline was deployed.
+    """
+    table: str | None = None
+    if properties.get("dataset") and properties.get("table"):
+        table = f"{properties['dataset'].strip()}.{properties['table'].strip()}"
+    elif dataset in known:
+        table = dataset
+    return table if table and "${" not in table else None
+
+
+def _evaluate(properties: Mapping[str, str], context: MacroContext) -> dict[str, str]:
+    """Return the properties with the macros expanded that have a value."""
+    evaluated = dict(properties)
+    for name, value in properties.items():
+        if "${" in value:
+            try:
+                evaluated[name] = context.get_parser(False).parse(value) or ""
+            except MacroError:
+                continue
+    return evaluated
+
+
+def _find_schema(stage: StageSpec) -> str | None:
+    first = next(iter(stage.input_schemas.values()), None)
+    schema = first if stage.plugin.type in SINKS else stage.output_schema
+    return None if schema is None else str(schema)
+
 
 ENDS: Final = {
     RunStatus.COMPLETED: "COMPLETE",

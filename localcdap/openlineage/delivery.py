@@ -11,8 +11,9 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.openlineage.destinations import Destination, RefusedError
-from localcdap.openlineage.outbox import (
+from localcdap.openlineage.destinations import (
+    Destination,
+    RefusedError,
     WaitingEvent,
     list_destinations,
     move_on,

@@ -10,8 +10,7 @@ from typing import Final
 from urllib.parse import urljoin
 
 from localcdap.http_redirects import RefuseRedirects
-from localcdap.openlineage.destinations import DeliveryError, RefusedError
-from localcdap.openlineage.outbox import WaitingEvent
+from localcdap.openlineage.destinations import DeliveryError, RefusedError, WaitingEvent
 
 _REFUSALS: Final = (400, 413, 422)
 """The answers of HTTP by which a receiver says that an event will never be accepted."""

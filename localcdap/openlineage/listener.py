@@ -14,8 +14,8 @@ from localcdap.api.app.events import (
 from localcdap.api.metadata import APPLICATION
 from localcdap.openlineage.builder import EventBuilder
 from localcdap.openlineage.delivery import Deliveries
+from localcdap.openlineage.destinations import add_events
 from localcdap.openlineage.model import Event, encode_event
-from localcdap.openlineage.outbox import add_events
 from localcdap.pipeline.library import application_records
 from localcdap.store.store import Transaction
 

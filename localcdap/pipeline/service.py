@@ -17,14 +17,13 @@ from localcdap.api.schema import Schema
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.stages import read_stage
 from localcdap.pipeline.resolver import PipelineResolver
-from localcdap.pipeline.validation.configured_stage import find_warnings
+from localcdap.pipeline.validation.configured_stage import find_ignored_properties, find_warnings
 from localcdap.pipeline.validation.datasets import (
     DatasetPlanner,
     NoDatasets,
     create_update_warnings,
 )
 from localcdap.pipeline.validation.expectations import check_expectations
-from localcdap.pipeline.validation.property_names import find_ignored_properties
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.pipeline.validation.schema_propagation import merge_schemas
 from localcdap.pipeline.validation.specification import create_stage_spec

@@ -1,8 +1,14 @@
-"""The web server of the studio: it checks each request, and connects pages with their studios."""
+"""The web server of the studio: it checks each request, and connects pages with their studios.
+
+The page that shows the studio: Textual's script for terminals in a page, and nothing from elsewhere.
+
+The studios of a browser's tabs. A page that is reloaded finds its studio as it was.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import re
 import secrets
@@ -10,20 +16,195 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from importlib.resources import as_file, files
+from pathlib import Path
+from string import Template
 from typing import Any, Final
 
 from aiohttp import WSMsgType, web
 
 from localcdap.server.access import Access
-from localcdap.server.page import (
-    FONT_SIZES,
-    build_page,
-    build_policy,
-    build_refusal,
-    find_static_files,
+from localcdap.server.studio_process import Page, StudioProcess
+from localcdap.text import plural
+
+MOST_TABS: Final = 4
+"""The most studios at a time; each takes about 110 MB of memory."""
+
+
+class TabLimitError(Exception):
+    """There are as many studios as may be open."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"{plural(MOST_TABS, 'studio')} are open in other tabs. Close one of them, and reload this page."
+        )
+
+
+class _Tab:
+    """A studio, and whether a page shows it."""
+
+    def __init__(self) -> None:
+        self.studio: StudioProcess | None = None
+        self.pages = 0
+        self.end: asyncio.TimerHandle | None = None
+
+
+class StudioTabs:
+    """Starts a studio for each tab, and ends it when the tab has been closed for some time.
+
+    :param command: the program of the studio and its arguments.
+    :param kept_s: seconds for which a studio without a page is kept.
+    """
+
+    def __init__(self, command: Sequence[str], kept_s: float) -> None:
+        self._command = command
+        self._kept_s = kept_s
+        self._tabs: Final[dict[str, _Tab]] = {}
+        self._ending: Final[set[asyncio.Task[None]]] = set()
+        self._starting: Final = asyncio.Lock()
+
+    async def attach(self, tab: str, page: Page, width: int, height: int) -> StudioProcess:
+        """Show the studio of a tab on a page; it is started if there is none.
+
+        :param tab: the id that the page has for its tab.
+        :raises TabLimitError: when there are too many studios.
+        """
+        async with self._starting:
+            found = self._tabs.get(tab)
+            if found is None:
+                if len(self._tabs) >= MOST_TABS:
+                    raise TabLimitError
+                found = self._tabs[tab] = _Tab()
+            found.pages += 1
+            if found.end is not None:
+                found.end.cancel()
+                found.end = None
+            if found.studio is None:
+                found.studio = await StudioProcess.start(
+                    self._command, width, height, lambda: self._forget(tab)
+                )
+                found.studio.attach(page)
+            else:
+                await found.studio.move(page, width, height)
+            return found.studio
+
+    def detach(self, tab: str, page: Page) -> None:
+        """Note that a page of a tab was closed or is reloaded."""
+        found = self._tabs.get(tab)
+        if found is None or found.studio is None:
+            return
+        found.studio.detach(page)
+        found.pages -= 1
+        if not found.pages:
+            loop = asyncio.get_running_loop()
+            found.end = loop.call_later(self._kept_s, self._end_soon, tab)
+
+    async def close(self) -> None:
+        """End all studios."""
+        for tab in list(self._tabs):
+            self._end_soon(tab)
+        await asyncio.gather(*self._ending)
+
+    def _end_soon(self, tab: str) -> None:
+        found = self._tabs.get(tab)
+        if found is not None and found.studio is not None:
+            task = asyncio.get_running_loop().create_task(found.studio.end())
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+
+    def _forget(self, tab: str) -> None:
+        found = self._tabs.pop(tab, None)
+        if found is not None and found.end is not None:
+            found.end.cancel()
+
+
+_PAGE: Final = Template("""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>$title</title>
+<link rel="stylesheet" href="/static/css/xterm.css">
+<style nonce="$nonce">
+@font-face { font-family: "Roboto Mono"; src: url("/static/fonts/RobotoMono-VariableFont_wght.ttf"); }
+html, body { margin: 0; height: 100%; background: #121212; color: #e0e0e0;
+  font-family: "Roboto Mono", monospace; }
+#terminal { position: absolute; inset: 0; }
+#state { position: absolute; inset: 0; display: flex; flex-direction: column; align-items: center;
+  justify-content: center; gap: 1em; z-index: 10; background: #121212; }
+body.-first-byte:not(.-closed) #state { display: none; }
+#again { display: none; font: inherit; padding: 0.5em 2em; }
+body.-closed #again { display: block; }
+</style>
+<script nonce="$nonce">
+history.replaceState(null, "", "/");
+const KEY = "localcdap-tab";
+const tab = sessionStorage.getItem(KEY) ||
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), each => each.toString(16).padStart(2, "0")).join("");
+sessionStorage.setItem(KEY, tab);
+addEventListener("DOMContentLoaded", () => {
+  document.getElementById("terminal").dataset.sessionWebsocketUrl = "ws://" + location.host + "/ws/" + tab;
+  document.getElementById("again").addEventListener("click", () => location.reload());
+  const state = document.getElementById("text");
+  new MutationObserver(() => {
+    if (document.body.classList.contains("-closed")) state.textContent = $closed;
+    else if (document.body.classList.contains("-first-byte"))
+      document.querySelector(".xterm-helper-textarea").focus();
+  }).observe(document.body, {attributes: true, attributeFilter: ["class"]});
+});
+</script>
+<script src="/static/js/textual.js"></script>
+</head>
+<body>
+<div id="state" role="status"><div id="text">The studio starts …</div>
+<button id="again">Open it again</button></div>
+<noscript>The studio needs JavaScript.</noscript>
+<div id="terminal" class="textual-terminal" role="application" aria-label="$title"
+data-font-size="$font_size"></div>
+</body>
+</html>
+""")
+_CLOSED: Final = (
+    "The studio has ended in this page: it was quit or opened elsewhere, or its server was stopped."
 )
-from localcdap.server.studio_process import StudioProcess
-from localcdap.server.studio_tabs import StudioTabs, TabLimitError
+_REFUSED: Final = Template("""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>localcdap</title></head>
+<body><h1>The studio cannot be opened here</h1><p>$reason</p></body></html>
+""")
+FONT_SIZES: Final = range(8, 41)
+"""The sizes of the font in pixels that a page can have."""
+
+
+def build_page(title: str, nonce: str, font_size: int) -> str:
+    """Return the page of a studio.
+
+    :param nonce: a random text that its styles and its script carry, which the content security policy names.
+    :param font_size: in pixels.
+    """
+    return _PAGE.substitute(
+        title=html.escape(title), nonce=nonce, font_size=font_size, closed=json.dumps(_CLOSED)
+    )
+
+
+def build_refusal(reason: str) -> str:
+    """Return a page that says why the studio is not shown."""
+    return _REFUSED.substitute(reason=html.escape(reason))
+
+
+def build_policy(nonce: str, socket_sources: str) -> str:
+    """Return the content security policy of the page: nothing from elsewhere, and in no frame."""
+    # The script sets styles of elements, which needs 'unsafe-inline' for style attributes.
+    return (
+        f"default-src 'none'; script-src 'self' 'nonce-{nonce}'; style-src 'self' 'unsafe-inline'; "
+        f"font-src 'self'; img-src 'self' data:; connect-src 'self' {socket_sources}; "
+        "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def find_static_files() -> Path:
+    """Return the folder of the scripts, styles and fonts of textual-serve."""
+    with as_file(files("textual_serve").joinpath("static")) as folder:
+        return folder
+
 
 _ADDRESS: Final = "127.0.0.1"
 _KEPT_S: Final = 600.0

@@ -22,12 +22,10 @@ from localcdap.api.locations import Locations
 from localcdap.api.serialization.structs import encode_schema
 from localcdap.apps.connections import AppConnections, CallerConnections
 from localcdap.apps.context import AppContext
-from localcdap.apps.data import AppData
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.files import AppFiles
-from localcdap.apps.metadata import AppMetadata
 from localcdap.apps.model import AppAnswer, AppRequest
-from localcdap.apps.platform import AppPlatform
+from localcdap.apps.platform import AppData, AppMetadata, AppPlatform
 from localcdap.apps.runtime import AppRuntime
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection, PluginRef
@@ -46,16 +44,14 @@ from localcdap.messaging.topics import Topics
 from localcdap.metadata.accesses import AccessRecorder
 from localcdap.metadata.audit import AuditLog
 from localcdap.metadata.emitted import EmittedMetadataListener
-from localcdap.metadata.existence import create_checks
 from localcdap.metadata.lineage.store import LineageStore
-from localcdap.metadata.service import MetadataService
+from localcdap.metadata.service import MetadataService, create_checks
 from localcdap.metadata.store import MetadataStore
 from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.resources import NamespaceResource
-from localcdap.namespaces.secure_keys import SecureKeyService
+from localcdap.namespaces.secure_keys import FileVault, SecureKeyService
 from localcdap.namespaces.service import NamespaceService
-from localcdap.namespaces.vaults import FileVault
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.methods import MethodCaller

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import NotFoundError
-from localcdap.apps.addresses import MethodAddress, parse_method_path, split_address
+from localcdap.apps.service import MethodAddress, parse_method_path, split_address
 
 SPARK = "/v3/namespaces/system/apps/ModelManagementApp/spark/ModelManagerService/methods"
 

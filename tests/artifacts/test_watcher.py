@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from localcdap.artifacts.directories.watcher import FolderWatcher
-from localcdap.artifacts.directories.watches import Watches, WatchesRefusedError
+from localcdap.artifacts.directories.watcher import FolderWatcher, Watches, WatchesRefusedError
 from localcdap.artifacts.service import ArtifactService
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.artifacts.authoring import project, source, write

@@ -15,8 +15,7 @@ from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.directories.identity import read_identity
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.authoring import artifact
-from localcdap.authoring.artifact import list_plugin_types, write_artifact
-from localcdap.authoring.names import derive_names
+from localcdap.authoring.artifact import derive_names, list_plugin_types, write_artifact
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NAMES = derive_names("CleanText")

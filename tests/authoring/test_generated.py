@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.authoring.artifact import DATASET, list_plugin_types, write_artifact
-from localcdap.authoring.names import derive_names
+from localcdap.authoring.artifact import DATASET, derive_names, list_plugin_types, write_artifact
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.testing import TemporaryInstance
 from tests.e2e.pipelines import pipeline

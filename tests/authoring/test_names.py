@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
-from localcdap.authoring.names import Names, derive_names
+from localcdap.authoring.artifact import Names, derive_names
 
 
 @pytest.mark.parametrize(

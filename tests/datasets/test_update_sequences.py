@@ -21,7 +21,7 @@ from localcdap.api.errors import IncompatibleUpdateError
 from localcdap.api.schema import Schema, Type
 from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.model import DatasetRequest, DatasetUpdate
-from localcdap.datasets.row_copies import AppliedRows
+from localcdap.datasets.storage import AppliedRows
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.audit import AuditLog
 from localcdap.namespaces.service import NamespaceService

@@ -6,8 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from localcdap.engine.plan import key_hashes
-from localcdap.engine.plan.key_hashes import count_repeated
+from localcdap.engine.plan import expectations
+from localcdap.engine.plan.expectations import count_repeated
 
 FEW = range(-(2**62), 2**62, 2**58)
 
@@ -19,7 +19,7 @@ def write(directory, name, rows):
 
 @pytest.mark.parametrize("at_once", [4_000_000, 50])
 def test_repeated_hashes_are_counted_over_all_files(tmp_path, monkeypatch, at_once):
-    monkeypatch.setattr(key_hashes, "_MOST_AT_ONCE", at_once)
+    monkeypatch.setattr(expectations, "_MOST_AT_ONCE", at_once)
     chance = random.Random(7)  # noqa: S311
     # equal first halves are not equal hashes
     files = {

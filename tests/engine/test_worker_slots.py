@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from localcdap.engine.driver.worker_start import RunWorkers
+from localcdap.engine.driver.run_driver import RunWorkers
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.worker_slots import FOLDER, end_workers, list_daemons, take_slot
 from localcdap.engine.session import open_session

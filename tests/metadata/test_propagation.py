@@ -7,9 +7,9 @@ import pytest
 from localcdap.api.lineage import EdgeKind
 from localcdap.api.metadata import Metadata, MetadataEntity
 from localcdap.api.security import Authorizer, Permission, Principal
+from localcdap.metadata.accesses import MetadataPropagation
 from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField, Influence
 from localcdap.metadata.lineage.relations import DatasetId
-from localcdap.metadata.propagation import MetadataPropagation
 from localcdap.security.authorizer import ALLOW_ALL, PrivilegeAuthorizer
 from localcdap.security.principals import act_as
 from localcdap.security.privileges import Privileges, UserPrivileges

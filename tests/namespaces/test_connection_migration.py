@@ -9,9 +9,8 @@ import duckdb
 from localcdap.api.app.connections import CONNECTIONS
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.connections import ConnectionService
-from localcdap.namespaces.secure_keys import SecureKeyService
+from localcdap.namespaces.secure_keys import FileVault, SecureKeyService
 from localcdap.namespaces.service import NamespaceService
-from localcdap.namespaces.vaults import FileVault
 from localcdap.store.migration import SHIPPED, migrate, read_migrations
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables

@@ -9,9 +9,8 @@ import pytest
 
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.namespaces.connections import ConnectionService
-from localcdap.namespaces.secure_keys import SecureKeyService
+from localcdap.namespaces.secure_keys import FileVault, SecureKeyService
 from localcdap.namespaces.service import NamespaceService
-from localcdap.namespaces.vaults import FileVault
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
 

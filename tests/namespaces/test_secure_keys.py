@@ -14,9 +14,8 @@ import msgspec
 import pytest
 
 from localcdap.api.errors import BadRequestError, NotFoundError, StoreError
-from localcdap.namespaces.secure_keys import SecureKeyService
+from localcdap.namespaces.secure_keys import FileVault, KeyringVault, SecureKeyService, has_keyring
 from localcdap.namespaces.service import NamespaceService
-from localcdap.namespaces.vaults import FileVault, KeyringVault, has_keyring
 from localcdap.store.store import Store
 
 VALUE = "hunter2-ü"
@@ -185,7 +184,7 @@ def test_the_library_of_the_keyring_keeps_no_caller_with_its_variables():
     pytest.importorskip("keyring")
     program = """
 import gc, weakref
-from localcdap.namespaces.vaults import has_keyring
+from localcdap.namespaces.secure_keys import has_keyring
 
 class Secret:
     pass

@@ -10,8 +10,7 @@ import time
 from pathlib import Path
 
 from localcdap.openlineage.delivery import Deliveries
-from localcdap.openlineage.destinations import EventFile
-from localcdap.openlineage.outbox import add_events
+from localcdap.openlineage.destinations import EventFile, add_events
 from localcdap.store.store import Store
 
 

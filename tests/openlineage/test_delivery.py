@@ -13,9 +13,8 @@ import pytest
 
 from localcdap.openlineage import delivery
 from localcdap.openlineage.delivery import Deliveries
-from localcdap.openlineage.destinations import EventFile
+from localcdap.openlineage.destinations import EventFile, add_events
 from localcdap.openlineage.http_endpoint import HttpEndpoint
-from localcdap.openlineage.outbox import add_events
 from localcdap.store.store import Store
 from localcdap.testing.databases import open_new_store
 from tests.openlineage.test_destinations import Receiver

@@ -13,10 +13,10 @@ from localcdap.openlineage.destinations import (
     DeliveryError,
     EventFile,
     RefusedError,
+    WaitingEvent,
     count_common_bytes,
 )
 from localcdap.openlineage.http_endpoint import HttpEndpoint
-from localcdap.openlineage.outbox import WaitingEvent
 
 EVENTS = [
     WaitingEvent(number, f'{{"event":{number},"é":"{"x" * number}"}}') for number in range(1, 6)

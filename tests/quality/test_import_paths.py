@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 import localcdap
-from localcdap.authoring.artifact import DATASET, list_plugin_types, write_artifact
-from localcdap.authoring.names import derive_names
+from localcdap.authoring.artifact import DATASET, derive_names, list_plugin_types, write_artifact
 from localcdap.moved import find_new_path
 from tests.quality.source_tree import REPOSITORY
 from tests.quality.test_docs import MANUAL, blocks, text_of

@@ -19,10 +19,9 @@ from localcdap.runs.model import Run, RunRequest
 from localcdap.runs.records import RunRecords
 from localcdap.schedules.changes import ScheduleChanges
 from localcdap.schedules.jobs import ScheduleJob
-from localcdap.schedules.launcher import Launcher
 from localcdap.schedules.listener import DeploymentObserver, ScheduleListener
 from localcdap.schedules.model import Schedule, ScheduleEvent, ScheduleRequest, TimeTrigger, Trigger
-from localcdap.schedules.scheduler import Scheduler
+from localcdap.schedules.scheduler import Launcher, Scheduler
 from localcdap.schedules.service import ScheduleService
 from localcdap.security.principals import get_current_user
 from localcdap.store.store import Store

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from localcdap.home import find_shipped_data
-from localcdap.server.studio_tabs import MOST_TABS
+from localcdap.server.web_server import MOST_TABS
 from tests.server.chromium import PROGRAM, Chromium
 
 TABS = [f"{number:032x}" for number in range(MOST_TABS + 1)]

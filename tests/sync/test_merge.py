@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.sync.merge import ABSENT, Bases, Side, merge_documents
-from localcdap.sync.pipeline_merge import PIPELINE_LISTS
-from localcdap.sync.pipeline_merge import merge_pipelines as merge_with_bases
+from localcdap.sync.pipelines import PIPELINE_LISTS
+from localcdap.sync.pipelines import merge_pipelines as merge_with_bases
 
 VALUES = st.sampled_from(["a", "b", "1", 1, True, None])
 NAMES = st.sampled_from(["p", "q", "r", "s"])

@@ -13,8 +13,13 @@ import click
 
 from localcdap.api.errors import ConflictError
 from localcdap.artifacts.model import DEFAULT_NAMESPACE
-from localcdap.authoring.artifact import DATASET, list_plugin_types, write_artifact
-from localcdap.authoring.names import Names, derive_names
+from localcdap.authoring.artifact import (
+    DATASET,
+    Names,
+    derive_names,
+    list_plugin_types,
+    write_artifact,
+)
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json, secho
 from localcdap.home import find_home

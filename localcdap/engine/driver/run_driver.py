@@ -1,7 +1,14 @@
-"""The driver of a run: executes its work order from the start to the end."""
+"""The driver of a run: executes its work order from the start to the end.
+
+The Python workers of a run on the local server: started while it is planned, and ended after it.
+
+The first task that needs Python waits for the start of its worker, and in a new slot for that of the daemon:
+0.5 s of one core, while planning uses the other.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
@@ -17,11 +24,9 @@ from localcdap.decoders import convert
 from localcdap.engine.cluster.folders import ClusterFolders
 from localcdap.engine.cluster.shipment import Shipment
 from localcdap.engine.commit import Journal, Staging, create_load_messages
-from localcdap.engine.driver.cancellation import Cancellation, Killed
-from localcdap.engine.driver.operations import end_operations
+from localcdap.engine.driver.operations import Cancellation, Killed, end_operations
 from localcdap.engine.driver.progress_report import ProgressReport, create_status, log_to_spool
 from localcdap.engine.driver.task_listener import TASK_MESSAGES, TaskListener
-from localcdap.engine.driver.worker_start import RunWorkers
 from localcdap.engine.driver.workflow import Workflow
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.host_client import (
@@ -34,6 +39,7 @@ from localcdap.engine.host_client import (
     get_secrets,
 )
 from localcdap.engine.local.server_monitor import ServerMonitor
+from localcdap.engine.local.worker_slots import FOLDER, end_workers, take_slot
 from localcdap.engine.messages.orders import SPOOL, TABLES, WorkOrder
 from localcdap.engine.messages.spool import (
     Accessed,
@@ -51,14 +57,57 @@ from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
 from localcdap.engine.plan.run_metadata import RunMetadata
 from localcdap.engine.plan.tables import TableSource
 from localcdap.engine.run_transactions import RunTransactions
-from localcdap.engine.session import connect
-from localcdap.engine.spark_internals import activate_session
+from localcdap.engine.session import NUMBER_PROPERTY, connect, get_workers_number
+from localcdap.engine.spark_internals import activate_session, set_properties
+from localcdap.engine.tasks.batch_functions import pass_through
 from localcdap.java.unix_time import from_epoch_millis
 from localcdap.messaging.spool import SpoolWriter
 from localcdap.processes.leases import hold_lease
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from localcdap.engine.local.worker_slots import WorkerSlot
+
+
+class RunWorkers:
+    """The workers of a run.
+
+    :param engine: the directory of the local engine; None for a cluster, which has workers of its own.
+    """
+
+    def __init__(self, engine: Path | None) -> None:
+        self._engine: Final = engine
+        self._slot: WorkerSlot | None = None
+
+    def start(self, spark: SparkSession) -> None:
+        """Give a session the workers of a slot, and have Spark start them; return at once.
+
+        A failure is one of the run's own tasks as well.
+        """
+        if self._engine is not None:
+            self._slot = take_slot(self._engine)
+            set_properties(spark, {NUMBER_PROPERTY: str(self._slot.number)})
+            threading.Thread(target=_run_task, args=(spark,), name="workers", daemon=True).start()
+
+    def end(self, session_id: str, *, has_ended: bool) -> None:
+        """End the workers after the run.
+
+        :param has_ended: whether Spark does nothing more for the run.
+        """
+        if self._slot is not None:
+            self._slot.release(has_ended=has_ended)
+            self._slot = None
+        if self._engine is not None:  # code of plugins may have used Python before there was a slot
+            end_workers(self._engine / FOLDER, get_workers_number(session_id))
+
+
+def _run_task(spark: SparkSession) -> None:
+    """Run a task in Python. It has no tag: when the run is stopped, nobody waits for it."""
+    with contextlib.suppress(Exception):  # also when the run ends meanwhile
+        row = spark.range(1).mapInArrow(pass_through, "id long")
+        row.write.format("noop").mode("overwrite").save()
+
 
 _Result = TypeVar("_Result")
 _LOG: Final = logging.getLogger("localcdap.engine")

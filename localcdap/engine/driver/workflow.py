@@ -1,4 +1,7 @@
-"""The steps of a run: phases on Spark, conditions and actions between them (CDAP 6 ``SmartWorkflow``)."""
+"""The steps of a run: phases on Spark, conditions and actions between them (CDAP 6 ``SmartWorkflow``).
+
+The field lineage of the stages of a run.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,36 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+import msgspec
+
 from localcdap.api.errors import StageError
+from localcdap.api.lineage import StageLineage
 from localcdap.api.pipeline import StageConnection
 from localcdap.api.schema import Schema
+from localcdap.artifacts.loading import UsedPlugins
 from localcdap.engine.driver.accesses import (
     PROPAGATION,
     find_flows,
     list_control_accesses,
+    list_datasets,
     list_reads,
+    list_stage_places,
     list_writes,
 )
 from localcdap.engine.driver.alerts import RunAlerts
 from localcdap.engine.driver.control_stages import ControlStages
 from localcdap.engine.driver.execution import execute_plan, prepare_plans
-from localcdap.engine.driver.lineage import trace_flow
-from localcdap.engine.messages.flow import ACTIONS, CONDITION, CONTROL, JOINER, SOURCE, Stage
+from localcdap.engine.messages.flow import (
+    ACTIONS,
+    CONDITION,
+    CONTROL,
+    JOINER,
+    SINKS,
+    SOURCE,
+    Flow,
+    Stage,
+    create_configurer,
+)
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.messages.spool import (
     Alerted,
@@ -39,19 +57,49 @@ from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.expectations import explain_failures
 from localcdap.engine.plan.phases import PhaseRoute, Step, list_actions_before
 from localcdap.engine.plan.planner import plan_flow
-from localcdap.engine.plan.preparation import finish_stages
+from localcdap.engine.plan.preparation import finish_stages, get_plugin
 from localcdap.engine.plan.record_counter import RecordCounter
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
 from localcdap.engine.plan.schema_checks import SchemaCheck
 from localcdap.engine.plan.source_schemas import find_source_schema
 from localcdap.engine.plan.streams import Plan
 from localcdap.expectations.results import RuleResult
+from localcdap.sandbox.stage_lineage import assume_lineage, pass_fields, record_lineage
 from localcdap.text import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+
 _LOG: Final = logging.getLogger("localcdap.engine")
+
+
+def trace_flow(flow: Flow, run: RunContext) -> LineageTraced:
+    """Return the lineage of the stages of a phase, after its sinks have written."""
+    return LineageTraced([_trace(stage, run) for stage in flow.stages], flow.connections)
+
+
+def _trace(stage: Stage, run: RunContext) -> StageLineage:
+    configurer = create_configurer(stage)
+    configurer.find_plugin = UsedPlugins(stage.plugin.uses)
+    configurer.find_table = run.find_table
+    if stage.type == CONDITION:
+        return pass_fields(stage.type, configurer)
+    recorded = run.operations.get(stage.name, ())
+    try:
+        found = record_lineage(get_plugin(run, stage), stage.type, configurer, recorded)
+    except (Exception, SystemExit) as error:
+        with stage_scope(stage.name):
+            _LOG.warning("The field lineage of stage '%s' is assumed: %s", stage.name, error)
+        found = assume_lineage(stage.type, configurer)
+    if stage.type not in (SOURCE, *SINKS):
+        return found
+    return msgspec.structs.replace(
+        found,
+        datasets=list(dict.fromkeys(list_datasets(stage, run))),
+        places=list_stage_places(stage, run),
+    )
+
 
 PhaseMessage: TypeAlias = (
     LineageTraced | StagesTimed | ExpectationsChecked | SinksProfiled | Alerted | ValuesAltered

@@ -17,7 +17,7 @@ _WRITE_HASH: Final = "localcdap_write_hash"
 
 
 def is_sampled() -> Column:
-    """Return whether a record is in the sample that :mod:`localcdap.engine.plan.sink_profiles` takes."""
+    """Return whether a record is in the sample that :mod:`localcdap.engine.plan.streams` takes."""
     from pyspark.sql import functions as f
 
     return f.call_function(_IS_SAMPLED)

@@ -1,8 +1,12 @@
-"""Previews from their order to their end: runs that write nothing and report the records of every stage."""
+"""Previews from their order to their end: runs that write nothing and report the records of every stage.
+
+The directories into which the sinks of a preview write: they are removed with the preview.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import logging
 import os
 import threading
@@ -18,6 +22,7 @@ import msgspec
 from localcdap.api.errors import EngineError, StageError
 from localcdap.api.metadata import MetadataOperation
 from localcdap.api.pipeline import StageConnection
+from localcdap.engine.commit import Staging, make_job_directory
 from localcdap.engine.driver.progress_report import create_status
 from localcdap.engine.driver.run_driver import RunDriver, create_failed
 from localcdap.engine.driver.workflow import Workflow
@@ -45,7 +50,6 @@ from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
 from localcdap.engine.plan.run_metadata import RunMetadata, describe_operation
 from localcdap.engine.plan.tables import TableSource
 from localcdap.engine.preview.records import encode_given_streams
-from localcdap.engine.preview.scratch_folders import ScratchStaging
 from localcdap.engine.preview.stage_debug import encode_inputs
 from localcdap.engine.preview.stage_runner import OnSample, StageByStageRunner
 from localcdap.java.unix_time import from_epoch_millis
@@ -56,6 +60,33 @@ from localcdap.processes.tree import interrupt_this_process
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+
+_SINKS: Final = "sinks"
+
+
+class ScratchStaging(Staging):
+    """The staging directories of a preview, none of which becomes visible.
+
+    :param run_directory: of the preview.
+    """
+
+    def __init__(self, run_directory: Path, run_id: str) -> None:
+        super().__init__(run_directory, run_id)
+        self._root: Final = run_directory / _SINKS
+        self._numbers: Final = itertools.count()
+
+    def create_directory(self, final: str, *, written_by_spark: bool = False) -> str:
+        """Create an empty directory; whether ``final`` is free does not matter."""
+        directory = self._root / str(next(self._numbers))
+        directory.mkdir(parents=True)
+        if written_by_spark:
+            make_job_directory(directory)
+        return str(directory)
+
+    def block(self, table_directory: Path) -> None:
+        """Do nothing: nothing of a preview stays."""
+
 
 _LOG: Final = logging.getLogger("localcdap.engine")
 _MEMORY_MB: Final = 3072

@@ -51,7 +51,6 @@ from localcdap.engine.plan.preparation import get_plugin, read_declared
 from localcdap.engine.plan.schema_checks import SchemaCheck, check_schemas
 from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.engine.plan.streams import runs_in_python
-from localcdap.engine.preview.expectations import check_input, check_output
 from localcdap.engine.preview.joint_frames import JointFrames
 from localcdap.engine.preview.python_stage import MOST_RECORDS, run_python_stage
 from localcdap.engine.preview.records import (
@@ -65,7 +64,7 @@ from localcdap.engine.preview.records import (
     make_nullable,
 )
 from localcdap.engine.preview.sample_context import StageSampleContext, read_sample
-from localcdap.engine.preview.stage_debug import create_pass_stage
+from localcdap.engine.preview.stage_debug import check_input, check_output, create_pass_stage
 from localcdap.engine.tasks.chunks import conform
 
 if TYPE_CHECKING:

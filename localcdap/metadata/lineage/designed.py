@@ -12,7 +12,7 @@ from localcdap.api.lineage import StageLineage
 from localcdap.api.tables import TableShape
 from localcdap.engine.messages.dataset_names import list_places
 from localcdap.metadata.lineage.pipeline_lineage import PipelineLineage, build_lineage, check_stages
-from localcdap.metadata.lineage.stage_checks import describe_checks
+from localcdap.metadata.lineage.pipeline_operations import describe_checks
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.pipeline.library.applications import RecordLineage
 from localcdap.pipeline.validation.lineage import TracedPipeline, trace_pipeline

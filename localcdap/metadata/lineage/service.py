@@ -13,10 +13,8 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.metadata import DATASET, MetadataEntity
-from localcdap.metadata.lineage.collapse import parse_collapse_types
 from localcdap.metadata.lineage.column_edges import DatasetField
-from localcdap.metadata.lineage.dataset_lineage import LineageRecord
-from localcdap.metadata.lineage.dataset_records import LastWrite
+from localcdap.metadata.lineage.dataset_lineage import LineageRecord, parse_collapse_types
 from localcdap.metadata.lineage.field_answers import (
     DatasetFieldLineage,
     Direction,
@@ -29,7 +27,7 @@ from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.lineage.time_range import parse_time_range
 from localcdap.metadata.lineage.traversal import MOST_EDGES, DatasetGraph, FieldGraph
 from localcdap.metadata.lineage.usage import DatasetUsage
-from localcdap.metadata.lineage.visible_lineage import VisibleLineage, find_visible
+from localcdap.metadata.lineage.visible_lineage import LastWrite, VisibleLineage, find_visible
 from localcdap.namespaces.service import NamespaceService
 from localcdap.security.access import (
     SwitchedAuthorizer,

@@ -6,15 +6,14 @@ from collections.abc import Callable, Collection, Sequence, Set
 from typing import Final
 
 from localcdap.api.lineage import EndPoint
-from localcdap.metadata.lineage.collapse import CollapseType
 from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField
 from localcdap.metadata.lineage.dataset_lineage import (
+    CollapseType,
     Lineage,
     LineageRecord,
     LineageRuns,
     compute_lineage,
 )
-from localcdap.metadata.lineage.dataset_records import DatasetRecords, LastWrite
 from localcdap.metadata.lineage.directions import restrict_direction
 from localcdap.metadata.lineage.edge_records import EdgeRecords
 from localcdap.metadata.lineage.field_answers import (
@@ -52,7 +51,12 @@ from localcdap.metadata.lineage.traversal import (
     trace_fields,
 )
 from localcdap.metadata.lineage.usage import DatasetUsage, list_usage_of_namespace
-from localcdap.metadata.lineage.visible_lineage import ALL_VISIBLE, VisibleLineage
+from localcdap.metadata.lineage.visible_lineage import (
+    ALL_VISIBLE,
+    DatasetRecords,
+    LastWrite,
+    VisibleLineage,
+)
 from localcdap.store.store import Store, Transaction
 
 ListSchemaFields = Callable[[DatasetId], Sequence[str]]

@@ -35,11 +35,11 @@ from localcdap.pipeline.library.application_model import (
     Deployment,
     DeployRequest,
     choose_application_name,
+    find_import_problems,
     get_application_artifact,
     list_entities,
 )
 from localcdap.pipeline.library.export import encode_document, format_json
-from localcdap.pipeline.library.import_problems import find_import_problems
 from localcdap.pipeline.library.known_applications import KnownApplications
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets, StageDataset

@@ -1,7 +1,11 @@
-"""What a recording of a source reads, with the schema of its stage."""
+"""What a recording of a source reads, with the schema of its stage.
+
+Reference names of recordings: lineage must not say that a system was read that is not here.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,7 +22,6 @@ from localcdap.pipeline.recordings.generation.hints import GenerationHints
 from localcdap.pipeline.recordings.generation.people import load_provider
 from localcdap.pipeline.recordings.generation.records import RecordGenerator
 from localcdap.pipeline.recordings.model import Kind, Recording
-from localcdap.pipeline.recordings.references import name_reference
 from localcdap.pipeline.recordings.rows import (
     SUFFIXES,
     RecordedRows,
@@ -31,6 +34,17 @@ from localcdap.pipeline.validation.stage_configuration import guess_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+REFERENCE = "referenceName"
+"""The property in which CDAP's sources and sinks have their name in lineage."""
+
+
+def name_reference(stage: StageUse) -> str:
+    """Return the name of a stage's recording in lineage."""
+    name = stage.plugin.properties.get(REFERENCE) or stage.name
+    return "recorded." + re.sub(r"[^A-Za-z0-9_.$-]+", "_", name)
+
 
 ReadDataset = Callable[[str, int], "pa.Table"]
 """Returns the first rows of a table or dataset of the namespace, by its name and the most rows."""

@@ -1,8 +1,11 @@
-"""Replaces the plugins of stages by recordings and placeholders, as rules say."""
+"""Replaces the plugins of stages by recordings and placeholders, as rules say.
+
+What a sink writes in place of a system that is not here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +15,7 @@ from msgspec.structs import replace
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.pipeline import StandIn
+from localcdap.api.tables import TableShape
 from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.document.model import PipelineDocument, PluginUse, StageUse
 from localcdap.pipeline.recordings.generation.hints import GenerationHints
@@ -24,11 +28,85 @@ from localcdap.pipeline.recordings.model import (
     RuleSubject,
     parse_recording,
 )
-from localcdap.pipeline.recordings.references import REFERENCE
-from localcdap.pipeline.recordings.sinks import discard_records, replace_sink
-from localcdap.pipeline.recordings.sources import RecordedSources, RecordingInputs, read_parquet
+from localcdap.pipeline.recordings.sources import (
+    REFERENCE,
+    RecordedSources,
+    RecordingInputs,
+    name_reference,
+    read_parquet,
+)
 from localcdap.pipeline.rules.plugin_types import ACTIONS, SOURCE
 from localcdap.pipeline.validation.stage_configuration import guess_schema
+
+_SINK: Final = "batchsink"
+_FORMATS: Final = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".parquet": "parquet",
+    ".avro": "avro",
+    ".orc": "orc",
+}
+_SUFFIX: Final = "yyyy-MM-dd-HH-mm-ss"
+"""The folder of each run inside the path: nothing is overwritten."""
+
+
+def replace_sink(
+    stage: StageUse, recording: Recording, tables: Callable[[], Mapping[str, TableShape]]
+) -> PluginUse:
+    """Return the plugin that writes in place of the stage's own.
+
+    :param tables: returns the tables of the namespace, by name.
+    :raises BadRequestError: when a sink cannot write there.
+    """
+    match recording.kind:
+        case Kind.DISCARD:
+            return discard_records(stage)
+        case Kind.TABLE if recording.key:
+            properties = {"name": recording.target, "schema.row.field": recording.key}
+            return PluginUse(_SINK, "Table", properties)
+        case Kind.TABLE:
+            raise _create_key_error(recording.target)
+        case Kind.NAMED if recording.target in tables():
+            raise _create_key_error(recording.target)
+        case Kind.FILE | Kind.NAMED:
+            return PluginUse(_SINK, "File", _build_file(stage, recording.target))
+    raise BadRequestError(
+        f"A sink cannot write to '{recording.kind}'.",
+        "Name a folder with the suffix of a format such as out.csv, table:NAME,KEY, or discard.",
+    )
+
+
+def discard_records(stage: StageUse) -> PluginUse:
+    """Return the plugin that counts the records of a sink, and writes nothing."""
+    return PluginUse(_SINK, "Trash", {REFERENCE: name_reference(stage)})
+
+
+def _create_key_error(table: str) -> BadRequestError:
+    return BadRequestError(
+        f"The table '{table}' needs a key: of records with the same key the last is kept.",
+        f"Name the field: table:{table},FIELD",
+    )
+
+
+def _build_file(stage: StageUse, path: str) -> dict[str, str]:
+    format = _FORMATS.get(Path(path).suffix.lower())
+    if format is None:
+        raise BadRequestError(
+            f"The name '{path}' says no format.",
+            f"Name a folder that ends with {', '.join(_FORMATS)}.",
+        )
+    properties = {
+        REFERENCE: name_reference(stage),
+        "path": path,
+        "suffix": _SUFFIX,
+        "format": format,
+    }
+    if format in ("csv", "tsv"):
+        properties |= {"writeHeader": "true", "enableQuotedValues": "true"}
+    return properties
+
 
 PASSED: Final = ("transform", "sparkcompute", "batchaggregator")
 """The types with one input and one output, which a placeholder can replace."""

@@ -3,6 +3,10 @@
 Rules and wordings are those of CDAP 6 ``PipelineSpecGenerator`` and ``Dag``, which stop at the first
 violation. Here every rule checks the whole pipeline, so that all violations are found at once; a rule
 does not report what another rule reports already.
+
+The schedule of a pipeline, which its deployment makes (CDAP 6 ``DataPipelineApp``).
+
+The structural rules about conditions and their branches (CDAP 6 ``PipelineSpecGenerator``).
 """
 
 from __future__ import annotations
@@ -10,12 +14,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
-from localcdap.api.failures import ValidationFailure
+from localcdap.api.errors import BadRequestError
+from localcdap.api.failures import INVALID_PIPELINE, ValidationFailure
+from localcdap.java.cron import parse_cron
 from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.document.model import PipelineType
-from localcdap.pipeline.rules.condition_rules import CONDITION_RULES
 from localcdap.pipeline.rules.plugin_types import (
     BATCH,
+    CONDITION,
     ERROR_EMITTERS,
     ERROR_TRANSFORM,
     HELPERS,
@@ -23,9 +29,99 @@ from localcdap.pipeline.rules.plugin_types import (
     SPLITTER,
     STREAMING,
 )
-from localcdap.pipeline.rules.schedule_rules import check_schedule
 from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.text import nearest_names
+
+_BRANCHES = (True, False)
+
+
+def _require_branch_labels(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    for stage in pipeline.list_stages(CONDITION):
+        for connection in pipeline.graph.outgoing[stage]:
+            if connection.condition is None:
+                yield create_structural_failure(
+                    f"For condition stage {stage}, the connection {connection} is not marked "
+                    "with either 'true' or 'false'.",
+                    "Set 'condition' of the connection.",
+                    stage=stage,
+                )
+
+
+def _refuse_equal_branches(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    for stage in pipeline.list_stages(CONDITION):
+        taken = [connection.condition for connection in pipeline.graph.outgoing[stage]]
+        for branch in _BRANCHES:
+            if taken.count(branch) > 1:
+                yield create_structural_failure(
+                    f"For condition stage '{stage}', more than one outgoing connections are "
+                    f"marked as {str(branch).lower()}.",
+                    "A condition leads to one stage if true and to one if false.",
+                    stage=stage,
+                )
+
+
+def _limit_branches(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    for stage in pipeline.list_stages(CONDITION):
+        count = len(pipeline.graph.outputs[stage])
+        if count > len(_BRANCHES):
+            yield create_structural_failure(
+                f"Condition stage in the pipeline '{stage}' should have at least 1 and at max 2 "
+                "outgoing connections corresponding to 'true' and 'false' branches but found "
+                f"'{count}'.",
+                "Remove the connections beyond two.",
+                stage=stage,
+            )
+
+
+def _separate_branches(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    """Yield a failure for each stage of a branch that can also be reached on a path around the condition."""
+    graph = pipeline.graph
+    for condition in pipeline.list_stages(CONDITION):
+        crossed = (graph.find_descendants(condition) & graph.find_reachable_without(condition)) - {
+            condition
+        }
+        for stage in (each for each in graph.stages if each in crossed):
+            if len(graph.inputs[stage]) > 1:
+                others = ",".join(graph.find_origins(stage, until=condition))
+                yield create_structural_failure(
+                    f"Stage in the pipeline '{stage}' is on the branch of condition '{condition}'. "
+                    f"However it also has following incoming paths: '{others}'. "
+                    "Different branches of a condition cannot be inputs to the same stage.",
+                    "Give each branch its own stages.",
+                    stage=stage,
+                )
+
+
+CONDITION_RULES = (
+    _require_branch_labels,
+    _refuse_equal_branches,
+    _limit_branches,
+    _separate_branches,
+)
+"""In the order in which failures are reported."""
+
+
+def check_schedule(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
+    """Yield what keeps the schedule of a pipeline from being made."""
+    document = pipeline.document
+    if not document.schedule:
+        return
+    try:
+        parse_cron(document.schedule)
+    except BadRequestError as error:
+        yield _create_failure("schedule", error.message, error.corrective_action)
+    limit = document.max_concurrent_runs
+    if limit is not None and limit < 0:
+        yield _create_failure(
+            "maxConcurrentRuns",
+            f"The most runs of a schedule at the same time cannot be {limit}.",
+            "Give a number from 1 on as 'maxConcurrentRuns', or leave it out for any number.",
+        )
+
+
+def _create_failure(field: str, message: str, action: str | None) -> ValidationFailure:
+    return ValidationFailure(INVALID_PIPELINE, message, action, [], field=field)
+
 
 Rule = Callable[[PipelineStructure], Iterator[ValidationFailure]]
 

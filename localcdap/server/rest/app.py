@@ -1,9 +1,14 @@
-"""The ASGI application: it checks who asks before it reads a body, and answers each request in a thread."""
+"""The ASGI application: it checks who asks before it reads a body, and answers each request in a thread.
+
+Turns of requests: few answers are made at a time, so that each of them is soon ready.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 import anyio.to_thread
@@ -17,11 +22,52 @@ from localcdap.host import Cdap
 from localcdap.security.principals import act_as
 from localcdap.server.access import SiteCheck
 from localcdap.server.rest.answers import Answer, send_text, to_answer
-from localcdap.server.rest.body import Body, receive_body
-from localcdap.server.rest.request import RestRequest
+from localcdap.server.rest.request import Body, RestRequest, receive_body
 from localcdap.server.rest.router import RestRoute, RestRouter
 from localcdap.server.rest.token import has_token
-from localcdap.server.rest.turns import Turns
+
+_AT_A_TIME: Final = 2
+"""The answers that are made at a time: while one waits for the database, another one runs Python. More
+of them pass Python's lock to each other again and again, and all are late instead of the last."""
+_LONGEST_S: Final = 0.02
+"""Seconds after which the next request has its turn, although the answer before is not ready."""
+
+
+class Turns:
+    """Gives each request its turn, in the order in which they came.
+
+    An answer that takes long, such as one that waits for a run to end, delays others by 20 ms at most.
+    """
+
+    def __init__(self, at_a_time: int = _AT_A_TIME, longest_s: float = _LONGEST_S) -> None:
+        self._free: Final = asyncio.Semaphore(at_a_time)
+        self._longest_s: Final = longest_s
+
+    @asynccontextmanager
+    async def take(self) -> AsyncIterator[None]:
+        """Wait for a turn, and have it for the time of the block or until it has lasted long enough."""
+        await self._free.acquire()
+        turn = _Turn(self._free)
+        timer = asyncio.get_running_loop().call_later(self._longest_s, turn.end)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            turn.end()
+
+
+class _Turn:
+    """A turn that ends once."""
+
+    def __init__(self, free: asyncio.Semaphore) -> None:
+        self._free: Final = free
+        self._has_ended = False
+
+    def end(self) -> None:
+        if not self._has_ended:
+            self._has_ended = True
+            self._free.release()
+
 
 _LOG: Final = logging.getLogger(__name__)
 _USER: Final = "CDAP-UserId"

@@ -21,14 +21,13 @@ from localcdap.api.security import Permission
 from localcdap.artifacts.parents import check_parents
 from localcdap.files.atomic import replace_file
 from localcdap.server.rest.answers import RestError, encode
-from localcdap.server.rest.body import Body
 from localcdap.server.rest.known_artifacts import (
     JARS,
     Jar,
     get_document_name,
     list_known_artifacts,
 )
-from localcdap.server.rest.request import RestRequest
+from localcdap.server.rest.request import Body, RestRequest
 
 _METADATA: Final = ".dist-info/METADATA"
 _ZIP: Final = b"PK\x03\x04"

@@ -1,8 +1,17 @@
-"""Training of a model on Spark (mmds ``ModelTrainer`` and ``ModelOutputWriter``)."""
+"""Training of a model on Spark (mmds ``ModelTrainer`` and ``ModelOutputWriter``).
+
+A model in the folder layout of MLflow, which its Spark flavour loads: ``MLmodel`` and ``sparkml``.
+
+Warnings about a trained model: leakage, imbalance, and parts of the data that differ.
+"""
 
 from __future__ import annotations
 
+import datetime
+import json
 import logging
+import sys
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,13 +25,148 @@ from .algorithms import LAYERS, REGRESSION, create_estimator, fill_layers, requi
 from .evaluation import evaluate_classes, evaluate_numbers, weigh_features
 from .features import FEATURES, NUMERIC_PREDICTION, PREDICTION, FeatureColumns, index_outcome
 from .histograms import ColumnSplitStats
-from .mlflow_folder import write_mlflow_folder
-from .model import SKIP, Metrics
+from .model import SKIP, Metrics, get_type_name
 from .places import FEATUREGEN, MLFLOW, MODEL, TARGET_INDICES
-from .warnings import find_warnings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+_LEAKAGE: Final = 0.9
+"""A feature that counts more than this, of a model that is nearly perfect, may contain the outcome."""
+_PERFECT: Final = 0.99
+_RARE: Final = 0.1
+"""A class with a smaller part of the records is rare."""
+_DIFFERENT: Final = 0.1
+"""The divergence from which training and test data differ."""
+_MANY: Final = 0.5
+"""A category with more values than this part of the records is probably an id."""
+
+
+def find_warnings(
+    stats: Sequence[ColumnSplitStats],
+    outcome: str,
+    importance: Mapping[str, float],
+    metrics: Metrics,
+) -> list[str]:
+    """Return sentences about what may be wrong with the data of a model."""
+    found = []
+    quality = metrics.f1 if metrics.f1 is not None else metrics.r2
+    for name, weight in importance.items():
+        if weight > _LEAKAGE and len(importance) > 1 and quality is not None and quality > _PERFECT:
+            found.append(
+                f"Leakage: '{name}' predicts almost alone, and almost perfectly. Is it known before "
+                "the outcome?"
+            )
+    for each in stats:
+        if each.field == outcome:
+            found += _check_outcome(each)
+        elif each.unique is not None and each.unique.total > _MANY * max(20, each.num_total.total):
+            found.append(
+                f"'{each.field}' has {each.unique.total} values: it may be an id, not a category."
+            )
+        if each.divergence > _DIFFERENT:
+            found.append(
+                f"Training and test data differ in '{each.field}': their divergence is {each.divergence:.2f}."
+            )
+    return found
+
+
+def _check_outcome(stats: ColumnSplitStats) -> list[str]:
+    if stats.unique is None:
+        return []
+    if stats.unique.train < 2:
+        return [f"The outcome '{stats.field}' has only one class in the training data."]
+    known = stats.num_total.total - stats.num_null.total
+    rare = [each for each in stats.histo if each.count.total < _RARE * known]
+    if not rare:
+        return []
+    names = ", ".join(f"'{each.bin}' ({each.count.total} of {known})" for each in rare[:3])
+    return [
+        f"Imbalance: few records are of class {names}. Look at precision and recall of each class."
+    ]
+
+
+_DATA: Final = "sparkml"
+_TYPES: Final = {
+    "boolean": "boolean",
+    "string": "string",
+    "int": "integer",
+    "long": "long",
+    "float": "float",
+    "double": "double",
+}
+
+
+def write_mlflow_folder(
+    folder: Path,
+    schema: Schema,
+    columns: FeatureColumns,
+    stages: Sequence[Any],
+    labels: Sequence[str] | None,
+) -> None:
+    """Write a pipeline from the columns of the data to the prediction.
+
+    :param stages: what makes the feature vector, and the model.
+    :param labels: the classes by index; None for a model that predicts numbers.
+    """
+    import pyspark
+    from pyspark.ml import PipelineModel
+    from pyspark.ml.feature import IndexToString, SQLTransformer
+
+    all_stages = [SQLTransformer(statement=columns.to_sql()), *stages]
+    if labels is not None:
+        all_stages.append(
+            IndexToString(inputCol=NUMERIC_PREDICTION, outputCol=PREDICTION, labels=list(labels))
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    PipelineModel(all_stages).write().overwrite().save(str(folder / _DATA))
+    version = pyspark.__version__
+    (folder / "MLmodel").write_text(_describe(schema, columns, labels, version), encoding="utf-8")
+    (folder / "requirements.txt").write_text(f"pyspark=={version}\n", encoding="utf-8")
+    python = ".".join(map(str, sys.version_info[:3]))
+    environment = (
+        f"python: {python}\nbuild_dependencies:\n- pip\ndependencies:\n- -r requirements.txt\n"
+    )
+    (folder / "python_env.yaml").write_text(environment, encoding="utf-8")
+
+
+def _describe(
+    schema: Schema, columns: FeatureColumns, labels: Sequence[str] | None, version: str
+) -> str:
+    """Return the text of ``MLmodel``, YAML."""
+    inputs = [
+        {
+            "type": _TYPES[get_type_name(field.schema)],
+            "name": field.name,
+            "required": not field.schema.is_nullable,
+        }
+        for field in schema
+        if field.name in columns.names
+    ]
+    output = [{"type": "string" if labels is not None else "double", "required": True}]
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    lines = [
+        "flavors:",
+        "  python_function:",
+        f"    data: {_DATA}",
+        "    env:",
+        "      virtualenv: python_env.yaml",
+        "    loader_module: mlflow.spark",
+        f"    python_version: {'.'.join(map(str, sys.version_info[:3]))}",
+        "  spark:",
+        "    code: null",
+        f"    model_data: {_DATA}",
+        f"    pyspark_version: {version}",
+        f"model_uuid: {uuid.uuid4().hex}",
+        "signature:",
+        f"  inputs: {json.dumps(json.dumps(inputs))}",
+        f"  outputs: {json.dumps(json.dumps(output))}",
+        "  params: null",
+        f"utc_time_created: '{now}'",
+    ]
+    return "\n".join(lines) + "\n"
+
 
 _MAX_BINS: Final = "maxBins"
 

@@ -1,7 +1,14 @@
-"""The source MultiTableDatabase, which reads many tables of a database at once."""
+"""The source MultiTableDatabase, which reads many tables of a database at once.
+
+The one schema that the records of several tables have.
+
+The properties of the source MultiTableDatabase.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,23 +21,222 @@ from localcdap.api import (
     SourceContext,
     StageConfigurer,
     StageError,
+    Type,
+    field,
     plugin,
 )
+from localcdap.api.rules import check_reference_name
 from localcdap.java.numbers import is_number
 from localcdap.plugin_lib.spark.columns import get_column, to_ddl
 from localcdap.plugin_lib.spark.conversion import conform_columns, to_text
 
+from . import additions
 from .catalogue import build_keys_query, build_tables_query, has_schemas, quote_names
 from .column_types import UnsupportedTypeError, to_table_schema
 from .connection_arguments import get_database_kind
 from .database_source import split_conditions, strip_semicolon
 from .errors import call_database
-from .jdbc import make_reader
-from .multi_table_config import FAIL, SEND, STATEMENTS, MultiTableConfig
-from .table_schemas import unite_schemas
+from .jdbc import DatabaseConfig, check_isolation, make_reader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
+
+
+ALLOW, BLOCK, STATEMENTS = "allow-list", "block-list", "sql-statements"
+SKIP, SEND, FAIL = "skip-table", "send-to-error-port", "fail-pipeline"
+_TABLES: Final = "tables"
+_SEPARATOR: Final = re.compile(r"(?<!\\);")
+
+
+class MultiTableConfig(
+    DatabaseConfig, macros=True, rename="camel", additions=additions.MULTI_TABLE
+):
+    """Properties as CDAP's (multi-table-plugins, ``io/cdap/plugin/format/MultiTableConf.java``)."""
+
+    reference_name: str = field(
+        "Name of this source in lineage and metadata: letters, digits, '_', '-', '.', '$'.",
+        macro=False,
+    )
+    mode: str = field(
+        "What is read: the tables on the allow list, or all of them; all but those on the block list; or SQL "
+        "statements.",
+        default=ALLOW,
+        choices=(ALLOW, BLOCK, STATEMENTS),
+        name="dataSelectionMode",
+    )
+    schema_pattern: str | None = field(
+        "Pattern of SQL for the schemas of the tables; without effect for MySQL.",
+        default=None,
+        name="schemaNamePattern",
+        group=_TABLES,
+    )
+    table_pattern: str | None = field(
+        "Pattern of SQL for the names of the tables.",
+        default=None,
+        name="tableNamePattern",
+        group=_TABLES,
+    )
+    allowed: list[str] = field(
+        "The tables to read; by default all of them.", default=[], name="whiteList", group=_TABLES
+    )
+    blocked: list[str] = field(
+        "The tables not to read.", default=[], name="blackList", group=_TABLES
+    )
+    where_clause: str | None = field(
+        "Condition for the rows of each table, as: where updated_at > '2018-08-20'.",
+        default=None,
+        syntax="sql",
+        group=_TABLES,
+    )
+    splits: int = field(
+        "Number of parts of each table that are read in parallel, at most 8. A table is split by its primary "
+        "key, if that is one column of numbers.",
+        default=1,
+        name="splitsPerTable",
+        group=_TABLES,
+    )
+    statements: str = field(
+        "SELECT statements, separated by ';'. A semicolon in a statement is written '\\;'.",
+        default="",
+        name="sqlStatements",
+        syntax="sql",
+        group="SQL statements",
+    )
+    aliases: str = field(
+        "Table names of the records of each statement, separated by ';'; by default sql_statement_1 and so "
+        "on.",
+        default="",
+        name="tableAliases",
+        group="SQL statements",
+    )
+    name_field: str = field(
+        "Field for the name of the table, which must not be the name of a column.",
+        default="tablename",
+        name="tableNameField",
+        macro=False,
+    )
+    on_error: str = field(
+        "What happens when a table cannot be read: the run fails, the table is left out, or there is an "
+        "error record. A row that cannot be fetched always fails the run.",
+        default=FAIL,
+        choices=(SKIP, SEND, FAIL),
+        name="errorHandlingMode",
+        macro=False,
+    )
+    fetch_size: int | None = field(
+        "Number of rows that the driver fetches at once.", default=None, group="more"
+    )
+    timeout: int | None = field(
+        "Time limit of a query in seconds.",
+        default=None,
+        name="queryTimeoutSeconds",
+        group="more",
+        macro=False,
+    )
+    isolation: str = field(
+        "Isolation level; without effect, because reading uses the database's default.",
+        default="TRANSACTION_SERIALIZABLE",
+        name="transactionIsolationLevel",
+        group="more",
+    )
+
+    def check(self, stage: StageConfigurer) -> None:
+        """Add failures for what is wrong by itself."""
+        super().check(stage)
+        check_reference_name(stage, self.reference_name)
+        check_isolation(stage, self, self.isolation)
+        if (
+            self.splits is not None
+            and self.splits < 1
+            and not self.contains_macro("splitsPerTable")
+        ):
+            stage.failures.add(
+                f"Invalid number of splits '{self.splits}'.", "It must be at least 1."
+            ).with_config_property("splitsPerTable")
+        if self.mode == STATEMENTS and not self.contains_macro("sqlStatements"):
+            self._check_statements(stage)
+
+    def _check_statements(self, stage: StageConfigurer) -> None:
+        statements, aliases = self.list_statements(), split_texts(self.aliases)
+        if not statements:
+            stage.failures.add(
+                "There is no SQL statement.", "Write one, or choose tables."
+            ).with_config_property("sqlStatements")
+        elif len(aliases) < len(statements) and not self.contains_macro("tableAliases"):
+            stage.warnings.add(
+                "Not every SQL statement has an alias: Spark does not tell the tables of a statement, so "
+                "that the names of the others are sql_statement_1 and so on.",
+                "Write an alias for each statement.",
+            ).with_config_property("tableAliases")
+
+    def list_statements(self) -> list[tuple[str, str]]:
+        """Return the statements with the names of their tables."""
+        aliases = split_texts(self.aliases)
+        return [
+            (aliases[n] if n < len(aliases) else f"sql_statement_{n + 1}", statement)
+            for n, statement in enumerate(split_texts(self.statements))
+        ]
+
+    def is_selected(self, table: str) -> bool:
+        """Return whether a table is to be read; both lists count in both modes, as in CDAP."""
+        return table not in self.blocked and (not self.allowed or table in self.allowed)
+
+    def build_condition(self, split: str) -> str:
+        """Return the WHERE clause of a part of a table."""
+        given = re.sub(r"^\s*where\b", "", self.where_clause or "", flags=re.IGNORECASE).strip()
+        return f"WHERE ({given}) AND {split}" if given else f"WHERE {split}"
+
+
+def split_texts(text: str) -> list[str]:
+    r"""Split texts that ``;`` separates, and ``\;`` does not.
+
+    >>> split_texts(r"a; b\;c;")
+    ['a', 'b;c']
+    """
+    parts = (part.replace("\\;", ";").strip() for part in _SEPARATOR.split(text or ""))
+    return [part for part in parts if part]
+
+
+_WHOLE: Final = frozenset((Type.INT, Type.LONG))
+_FRACTIONS: Final = frozenset((Type.INT, Type.FLOAT, Type.DOUBLE))
+"""The types whose values are all doubles."""
+
+
+def unite_schemas(tables: Sequence[Schema]) -> tuple[Schema, dict[str, list[str]]]:
+    """Return the schema that the records of all tables have, and the fields whose types differ.
+
+    It has the columns of all tables, by name. Those that not every table has may be null. Numbers of several
+    types become the type that has them all, and anything else of several types becomes a text.
+
+    :param tables: their schemas, which have the names of the tables.
+    :returns: the schema; and by field, its types with their tables, for messages.
+    """
+    found: dict[str, list[tuple[str | None, Schema]]] = {}
+    for table in tables:
+        for each in table:
+            found.setdefault(each.name, []).append((table.name, each.schema))
+    fields, different = [], {}
+    for name, given in found.items():
+        kinds = {schema.non_nullable for _, schema in given}
+        common = _find_common(kinds)
+        if len(kinds) > 1:
+            different[name] = [f"{schema.display_name} in '{table}'" for table, schema in given]
+        may_be_null = len(given) < len(tables) or any(schema.is_nullable for _, schema in given)
+        fields.append((name, common.as_nullable if may_be_null else common))
+    return Schema.record("tables", fields), different
+
+
+def _find_common(kinds: set[Schema]) -> Schema:
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    if all(each.logical_type is None for each in kinds):
+        types = {each.type for each in kinds}
+        if types <= _WHOLE:
+            return Schema.LONG
+        if types <= _FRACTIONS:
+            return Schema.DOUBLE
+    return Schema.STRING
+
 
 _MOST_SPLITS: Final = 8
 _ERROR: Final = Schema.record(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kafka_plugins.deliveries import Deliveries
+from kafka_plugins.batch_sink import Deliveries
 from kafka_plugins.topics import (
     build_client_properties,
     check_kerberos,

@@ -1,6 +1,10 @@
 """The application ``ReportGenerationApp`` and the routes of its Spark program.
 
 Routes, texts and JSON are those of CDAP 6 ``ReportGenerationSpark``; reports are computed in DuckDB.
+
+Reading the details of a report from its file.
+
+Generating a report: its details in a file, and the summary of them.
 """
 
 from __future__ import annotations
@@ -8,18 +12,24 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 import traceback
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
 
 from localcdap.api.app import (
     BadRequestError,
+    ExportedRows,
+    Grouping,
     Header,
     NotFoundError,
     QueryParameter,
+    RowGroup,
     SparkService,
     SystemApplication,
+    SystemContext,
     application,
     delete,
     get,
@@ -28,11 +38,90 @@ from localcdap.api.app import (
 from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.api.errors import LocalcdapError
 
-from .details import read_details
-from .generation import generate
+from .fields import ARGUMENTS
 from .history import PROGRESS, RUNS, RunListener, RunTakeover
-from .request import decode_request
+from .request import ReportRequest, decode_request
 from .store import COMPLETED, FAILED, REPORTS, Report, ReportStore, SavedReport, make_refusal
+
+_GROUPINGS: Final = (
+    Grouping(["namespace"]),
+    Grouping(["artifactName", "artifactVersion", "artifactScope"]),
+    Grouping([], ["duration", "start"]),
+    Grouping(["user"]),
+    Grouping(["startMethod"]),
+)
+
+
+def generate(
+    context: SystemContext, request: ReportRequest, file: str, expiry_s: int
+) -> tuple[int, dict[str, Any]]:
+    """Write the details of a report into a file of the application.
+
+    :param expiry_s: seconds after which the report expires, unless it is saved.
+    :returns: the number of details, and the summary.
+    """
+    wanted = msgspec.structs.replace(request.to_export(RUNS.table), groupings=list(_GROUPINGS))
+    exported = context.export_rows(wanted, file)
+    return exported.count, summarize(request, exported, expiry_s)
+
+
+def summarize(request: ReportRequest, exported: ExportedRows, expiry_s: int) -> dict[str, Any]:
+    """Return the summary of a report (CDAP 6 ``ReportSummary``), without what is null."""
+    namespaces, artifacts, (whole,), users, methods = exported.groups
+    durations, starts = whole.measures["duration"], whole.measures["start"]
+    now = time.time_ns() // 1_000_000
+    found = [{"namespace": each.values[0], "runs": each.count} for each in namespaces]
+    return {
+        "namespaces": found or [{"namespace": name, "runs": 0} for name in request.namespaces],
+        "start": request.start,
+        "end": request.end,
+        "artifacts": [_name(each, "name", "version", "scope") for each in artifacts],
+        "durations": {
+            "min": durations.minimum or 0,
+            "max": durations.maximum or 0,
+            "average": durations.average or 0.0,
+        },
+        "starts": {"oldest": starts.minimum or 0, "newest": starts.maximum or 0},
+        "owners": [_name(each, "user") for each in users],
+        "startMethods": [_name(each, "method") for each in methods],
+        "recordCount": exported.count,
+        "creationTimeMillis": now,
+        "expirationTimeMillis": now + expiry_s * 1000,
+    }
+
+
+def _name(group: RowGroup, *keys: str) -> dict[str, Any]:
+    pairs = zip(keys, group.values, strict=True)
+    return {key: value for key, value in pairs if value is not None} | {"runs": group.count}
+
+
+def read_details(file: Path, offset: int, limit: int) -> list[dict[str, Any]]:
+    """Return details from ``offset`` on, without the fields that are null.
+
+    :raises FileNotFoundError: when the report was deleted meanwhile.
+    """
+    import pyarrow.parquet as pq
+
+    found: list[dict[str, Any]] = []
+    with pq.ParquetFile(file) as opened:
+        begin = 0
+        for group in range(opened.num_row_groups):
+            count = opened.metadata.row_group(group).num_rows
+            if begin + count > offset and begin < offset + limit:
+                rows = opened.read_row_group(group)
+                first = max(offset - begin, 0)
+                last = min(offset + limit - begin, count)
+                found += map(_to_detail, rows.slice(first, last - first).to_pylist())
+            begin += count
+    return found
+
+
+def _to_detail(row: dict[str, Any]) -> dict[str, Any]:
+    arguments = row.get(ARGUMENTS)
+    if arguments is not None:
+        row[ARGUMENTS] = msgspec.json.decode(arguments)
+    return {name: value for name, value in row.items() if value is not None}
+
 
 _LOG: Final = logging.getLogger(__name__)
 _MOST_AT_ONCE: Final = 3

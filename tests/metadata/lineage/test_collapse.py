@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import BadRequestError
-from localcdap.metadata.lineage.collapse import (
+from localcdap.metadata.lineage.dataset_lineage import (
     CollapsedRelation,
     CollapseType,
     collapse_relations,

@@ -11,7 +11,7 @@ import pytest
 from localcdap.api.lineage import EdgeKind
 from localcdap.metadata.lineage.pipeline_lineage import build_lineage
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.library.import_problems import find_import_problems
+from localcdap.pipeline.library.application_model import find_import_problems
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.lineage import trace_pipeline
 from localcdap.pipeline.validation.repairs import apply_repairs

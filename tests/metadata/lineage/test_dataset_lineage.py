@@ -9,8 +9,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError
 from localcdap.decoders import decode_json
-from localcdap.metadata.lineage.collapse import CollapseType
-from localcdap.metadata.lineage.dataset_lineage import LineageRecord
+from localcdap.metadata.lineage.dataset_lineage import CollapseType, LineageRecord
 from localcdap.metadata.lineage.relations import (
     AccessType,
     DatasetId,

@@ -17,15 +17,15 @@ from localcdap.metadata.lineage.column_edges import (
     Influence,
     read_operation_edges,
 )
-from localcdap.metadata.lineage.edge_composition import (
+from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
+from localcdap.metadata.lineage.operations import PlatformTransform
+from localcdap.metadata.lineage.pipeline_lineage import (
     DatasetWrite,
     StageEdge,
     StageEdges,
     compose_edges,
     connect_fields,
 )
-from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
-from localcdap.metadata.lineage.operations import PlatformTransform
 from localcdap.metadata.lineage.relations import DatasetId
 from tests.metadata.lineage.samples import end as end_point
 from tests.metadata.lineage.samples import inputs, people, read, write

@@ -10,10 +10,10 @@ from localcdap.api.lineage import EndPoint, FieldOperation
 from localcdap.decoders import decode_json
 from localcdap.metadata.lineage.pipeline_operations import (
     RecordedStage,
+    StageOperationsCheck,
     convert_operations,
     convert_pipeline,
 )
-from localcdap.metadata.lineage.stage_checks import StageOperationsCheck
 from tests.metadata.lineage.pipeline_samples import (
     connect,
     make,

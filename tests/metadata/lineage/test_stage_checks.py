@@ -8,7 +8,7 @@ from localcdap.api.lineage import (
     FieldTransformOperation,
     FieldWriteOperation,
 )
-from localcdap.metadata.lineage.stage_checks import (
+from localcdap.metadata.lineage.pipeline_operations import (
     StageOperationsCheck,
     check_stage_operations,
     describe_checks,

@@ -6,7 +6,7 @@ import pytest
 
 from localcdap.api.failures import ArtifactId
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.library.import_problems import find_import_problems
+from localcdap.pipeline.library.application_model import find_import_problems
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from tests.pipeline.pipelines import config
 from tests.pipeline.shelf import MOCKS, Shelf, candidates

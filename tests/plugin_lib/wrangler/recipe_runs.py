@@ -10,8 +10,8 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
-from localcdap.plugin_lib.wrangler.recipe.blank_texts import find_blank_texts
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, load_recipe
+from localcdap.plugin_lib.wrangler.recipe.compiler import find_blank_texts
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, ERROR_TYPE, SparkFrame
 

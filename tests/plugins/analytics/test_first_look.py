@@ -155,15 +155,15 @@ def test_without_scikit_learn_a_look_says_how_to_install_it(app, monkeypatch):
 
 
 def test_the_curve_of_scores():
-    curves = load("curves")
+    evaluation = load("evaluation")
     perfect = [[10, 0], [0, 0], [0, 5]]
     mixed = [[2, 1], [1, 2]]
 
-    assert curves.trace_roc(perfect) == [[0, 0], [0, 1], [1, 1]]
-    assert curves.measure_area(curves.trace_roc(perfect)) == 1
-    assert curves.measure_area(curves.trace_roc(mixed)) == pytest.approx(2 / 3)
-    assert curves.trace_roc([[3, 0], [1, 0]]) == []
-    assert curves.measure_area([]) is None
+    assert evaluation.trace_roc(perfect) == [[0, 0], [0, 1], [1, 1]]
+    assert evaluation.measure_area(evaluation.trace_roc(perfect)) == 1
+    assert evaluation.measure_area(evaluation.trace_roc(mixed)) == pytest.approx(2 / 3)
+    assert evaluation.trace_roc([[3, 0], [1, 0]]) == []
+    assert evaluation.measure_area([]) is None
 
 
 def test_the_combinations_of_a_search():

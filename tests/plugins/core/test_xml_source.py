@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core_plugins.files.xml_nodes import NODE, read_nodes
-from core_plugins.files.xml_source import XmlReaderSource
+from core_plugins.files.xml_source import NODE, XmlReaderSource, read_nodes
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError

@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from database_plugins.multi_table_config import split_texts
-from database_plugins.table_schemas import unite_schemas
+from database_plugins.multi_table_source import split_texts, unite_schemas
 
 from localcdap.api import Schema
 from localcdap.pipeline.service import PipelineRequest

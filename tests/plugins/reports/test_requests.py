@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from reports import application, generation
+from reports import application
 
 from localcdap.api.app import RunStatusChanged
 from localcdap.api.failures import ArtifactId
@@ -156,7 +156,7 @@ def test_three_at_a_time(client, monkeypatch):
     import threading
 
     may_go = threading.Event()
-    generate = generation.generate
+    generate = application.generate
 
     def wait(*given):
         assert may_go.wait(60)

@@ -8,8 +8,7 @@ import logging
 import math
 
 import pytest
-from core_plugins.scripts.javascript import JavaScript
-from core_plugins.scripts.javascript_engine import ScriptEngine, ScriptError
+from core_plugins.scripts.javascript import JavaScript, ScriptEngine, ScriptError
 from core_plugins.scripts.legacy_javascript import Script
 from hypothesis import given, settings
 from hypothesis import strategies as st

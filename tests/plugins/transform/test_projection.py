@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from core_plugins.conversions import can_convert
-from core_plugins.projection import Projection
+from core_plugins.projection import Projection, can_convert
 
 from localcdap.api import Schema, StageConfigurer, Type
 from tests.plugins.transform.support import causes, configure, messages, only_failure, record

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+from typing import Any
 
 import pytest
 
@@ -76,7 +77,7 @@ def test_conditional_aggregates(spark):
 
 def test_an_average_of_finite_numbers_is_finite(spark):
     schema = record(case=Schema.STRING, number=Schema.DOUBLE.as_nullable)
-    cases = {
+    cases: dict[str, tuple[list[float | None], float | None]] = {
         "large": ([1e308, 1e308, None], 1e308),
         "opposite": ([1.5e308, 1.5e308, -1.5e308, -1.5e308], 0.0),
         "small": ([5e-324, 5e-324], 5e-324),
@@ -475,7 +476,7 @@ def test_projection(spark, properties, expected):
     assert (made.counts.in_, made.counts.out) == (1, 1)
 
 
-TEXTS = {
+TEXTS: dict[str, tuple[Type, dict[str, Any], list[str]]] = {
     "int": (
         Type.INT,
         {"-7": -7, "+7": 7, "007": 7},

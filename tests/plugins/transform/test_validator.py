@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from core_plugins.scripts.javascript_engine import ScriptError
+from core_plugins.scripts.javascript import ScriptError
 from core_plugins.scripts.validator import Validator, build_core_validator
 from hypothesis import given
 from hypothesis import strategies as st

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from localcdap.server.rest.turns import Turns, _Turn
+from localcdap.server.rest.app import Turns, _Turn
 
 
 async def _hold(turns: Turns, name: str, begun: list[str], ends: asyncio.Event) -> None:

@@ -1,11 +1,121 @@
-"""Directives that read and write amounts of money."""
+"""Directives that read and write amounts of money.
+
+Amounts of money in the notation of a locale (``NumberFormat.getCurrencyInstance``), from CLDR.
+"""
 
 from __future__ import annotations
+
+import functools
+import math
+import re
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import Any, Final
 
 from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.error_messages import make_error_row
-from localcdap.plugin_lib.wrangler.values.currency import LocaleError, load_currency_format
+
+_NAME: Final = re.compile(r"[a-z]{2,3}(?:_[A-Z]{2}|_[0-9]{3})?(?:_\w+)?")
+_SPACES: Final = "[ \u00a0\u202f]"
+_NO_CURRENCY: Final = "XXX"
+_EXACT: Final = Context(prec=400, rounding=ROUND_HALF_EVEN)
+
+
+class LocaleError(ValueError):
+    """A locale is unknown; the message names it."""
+
+
+class CurrencyFormat:
+    """The notation of amounts in a locale.
+
+    >>> CurrencyFormat("en_US").format(-1234.5)
+    '-$1,234.50'
+
+    :param name: language and country, ``en_US``.
+    :raises LocaleError: for a name that is not a locale.
+    """
+
+    def __init__(self, name: str) -> None:
+        from babel.numbers import (
+            get_currency_precision,
+            get_currency_symbol,
+            get_decimal_symbol,
+            get_group_symbol,
+        )
+
+        locale = _parse_locale(name)
+        currency = _find_currency(locale)
+        symbol = get_currency_symbol(currency, locale)
+        pattern = locale.currency_formats["standard"]
+        self._around: Final = [
+            tuple(each.replace("¤", symbol) for each in sides)
+            for sides in zip(pattern.prefix, pattern.suffix, strict=True)
+        ]
+        self._group: Final = get_group_symbol(locale)
+        self._point: Final = get_decimal_symbol(locale)
+        self._places: Final = get_currency_precision(currency) if currency != _NO_CURRENCY else 2
+        self._readers: Final = [re.compile(self._build_regex(*sides)) for sides in self._around]
+
+    def format(self, amount: float) -> str:
+        """Format an amount, rounded to the digits of the currency, halves to the even digit."""
+        before, after = self._around[math.copysign(1, amount) < 0]
+        if not math.isfinite(amount):
+            return f"{before}{'NaN' if amount != amount else '∞'}{after}"
+        exact = abs(Decimal(amount))
+        rounded = exact.quantize(Decimal((0, (1,), -self._places)), context=_EXACT)
+        whole, _, part = f"{rounded:,f}".partition(".")
+        number = whole.replace(",", self._group) + (self._point + part if part else "")
+        return f"{before}{number}{after}"
+
+    def parse(self, text: str) -> float:
+        """Parse the amount at the start of a text; the rest of the text is ignored.
+
+        :raises ValueError: when there is none.
+        """
+        for sign, reader in zip((1.0, -1.0), self._readers, strict=True):
+            match = reader.match(text)
+            if match is not None:
+                digits = re.sub(r"[^0-9]", "", match["whole"])
+                return sign * float(f"{digits or 0}.{match['part'] or 0}")
+        raise ValueError(f'Unparseable number: "{text}"')
+
+    def _build_regex(self, before: str, after: str) -> str:
+        group = _SPACES if self._group in "\u00a0\u202f" else re.escape(self._group)
+        point = re.escape(self._point)
+        number = (
+            rf"(?=[0-9]|{point}[0-9])(?P<whole>(?:[0-9]|{group}(?=[0-9{re.escape(self._group)}]))*)"
+        )
+        fraction = f"(?:{point}(?P<part>[0-9]*))?"
+        return f"{_build_literal_regex(before)}{number}{fraction}{_build_literal_regex(after)}"
+
+
+def _build_literal_regex(text: str) -> str:
+    """Return a pattern of a text in which every space matches all kinds of spaces: CLDR uses special ones."""
+    return "".join(_SPACES if each in " \u00a0\u202f" else re.escape(each) for each in text)
+
+
+@functools.lru_cache(maxsize=64)
+def load_currency_format(name: str) -> CurrencyFormat:
+    """Return the format of a locale, see :class:`CurrencyFormat`."""
+    return CurrencyFormat(name)
+
+
+def _parse_locale(name: str) -> Any:
+    from babel import Locale, UnknownLocaleError
+
+    if not _NAME.fullmatch(name):
+        raise LocaleError(f"'{name}' is not a locale, such as en_US or de_DE")
+    try:
+        return Locale.parse(name)
+    except (UnknownLocaleError, ValueError):
+        raise LocaleError(f"there is no locale '{name}'") from None
+
+
+def _find_currency(locale: Any) -> str:
+    from babel.numbers import get_territory_currencies
+
+    found = get_territory_currencies(locale.territory) if locale.territory else []
+    return str(found[0]) if found else _NO_CURRENCY
 
 
 class _CurrencyDirective(Directive):

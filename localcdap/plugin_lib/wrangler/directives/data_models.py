@@ -1,9 +1,21 @@
-"""The directive that maps columns to the fields of data models."""
+"""The directive that maps columns to the fields of data models.
+
+Data models: Avro schemas at a URL or in a folder, listed in its ``manifest.json``.
+
+``{"standards": {"OMOP_6_0_0": {"format": "avsc"}}}`` names the file ``OMOP_6_0_0.avsc`` next to it. A model
+is a field of the schema that holds a record; its fields have names and types that columns are mapped to.
+"""
 
 from __future__ import annotations
 
+import functools
+import json
+import time
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
 
 from localcdap.api.directive import (
     Columns,
@@ -16,10 +28,145 @@ from localcdap.api.directive import (
     argument,
     plugin,
 )
-from localcdap.plugin_lib.wrangler.catalogs.data_models import DataModelError, find_type_name
 from localcdap.plugin_lib.wrangler.directives.columns import Rename
 from localcdap.plugin_lib.wrangler.directives.types import SetType
 from localcdap.plugin_lib.wrangler.values.conversion import KINDS
+
+_SECONDS: Final = 3
+_MAX_BYTES: Final = 64 * 2**20
+_CACHE_SECONDS: Final = 60
+"""Seconds for which loaded models, and the failure to load some, are cached."""
+
+
+class DataModelError(ValueError):
+    """A model or a field does not exist; the message is a clause."""
+
+
+def find_type_name(url: str, data_model: str, revision: int, model: str, field: str) -> str:
+    """Return the Avro type of a field of a model, without null.
+
+    :param url: an address (http, https or file), or a folder.
+    :param data_model: the full name of the schema.
+    :raises DataModelError: when there is none, naming what is missing and what there is.
+    """
+    loaded = _load(url, int(time.monotonic()) // _CACHE_SECONDS)
+    if isinstance(loaded, str):
+        raise DataModelError(loaded)
+    found = [
+        s for s in loaded if _find_full_name(s) == data_model and _find_revision(s) == revision
+    ]
+    if not found:
+        known = _format_names(f"{_find_full_name(s)} revision {_find_revision(s)}" for s in loaded)
+        raise DataModelError(
+            f"there is no data model '{data_model}' revision {revision} at {url}; there are {known}"
+        )
+    names: dict[str, Any] = {}
+    _collect(found[0], names)
+    record = next(
+        (
+            t
+            for t in _list_types(_find_member(found[0], model, "model"), names)
+            if _find_kind(t) == "record"
+        ),
+        None,
+    )
+    if record is None:
+        raise DataModelError(f"the model '{model}' is not a record")
+    types = _list_types(_find_member(record, field, "field"), names)
+    kind = next((_find_kind(each) for each in types if _find_kind(each) != "null"), None)
+    if kind is None:
+        raise DataModelError(f"the field '{field}' of '{model}' has no type")
+    return kind
+
+
+@functools.lru_cache(maxsize=8)
+def _load(url: str, _minute: int) -> list[Any] | str:
+    """Return the schemas at an address, or why there are none."""
+    import urllib.error
+
+    try:
+        manifest = _read(url, "manifest.json")
+        standards = manifest["standards"].items()
+        files = [f"{name}.avsc" for name, each in standards if each.get("format") == "avsc"]
+        return [_read(url, file) for file in files]
+    except urllib.error.URLError as error:
+        return f"the data models cannot be loaded from {url}: {error.reason}"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return f"the data models cannot be loaded from {url}: {type(error).__name__}: {error}"
+
+
+def _read(url: str, name: str) -> Any:
+    import urllib.request
+
+    parts = urlsplit(url)
+    if parts.scheme in ("http", "https"):
+        address = parts._replace(path=f"{parts.path.rstrip('/')}/{quote(name)}")
+        with urllib.request.urlopen(address.geturl(), timeout=_SECONDS) as answer:  # noqa: S310
+            content = answer.read(_MAX_BYTES + 1)
+    else:
+        folder = urllib.request.url2pathname(parts.path) if parts.scheme == "file" else url
+        with Path(folder, name).open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise ValueError(f"{name} is larger than {_MAX_BYTES >> 20} MB")
+    return json.loads(content)
+
+
+def _find_full_name(schema: Any) -> str:
+    name, space = str(schema.get("name", "")), schema.get("namespace")
+    return f"{space}.{name}" if space and "." not in name else name
+
+
+def _find_revision(schema: Any) -> int | None:
+    try:
+        return int(schema.get("_revision"))
+    except (TypeError, ValueError):
+        return None
+
+
+def _find_kind(type_: Any) -> str:
+    return str(type_["type"]) if isinstance(type_, dict) else str(type_)
+
+
+def _list_types(schema: Any, names: dict[str, Any]) -> list[Any]:
+    """Return the members of a union, or the one type; names are replaced by their records."""
+    members = schema if isinstance(schema, list) else [schema]
+    return [names.get(each, each) if isinstance(each, str) else each for each in members]
+
+
+def _find_member(record: Any, name: str, purpose: str) -> Any:
+    fields = record.get("fields", ())
+    for field in fields:
+        if field["name"] == name:
+            return field["type"]
+    known = _format_names(field["name"] for field in fields)
+    raise DataModelError(
+        f"there is no {purpose} '{name}' in '{record.get('name')}'; there are {known}"
+    )
+
+
+def _format_names(names: Iterable[str]) -> str:
+    found = sorted(names)
+    return ", ".join(found[:20]) + (" …" if len(found) > 20 else "") or "none"
+
+
+def _collect(schema: Any, names: dict[str, Any], space: str | None = None) -> None:
+    """Find the records that a schema defines, to be named later in it.
+
+    :param space: the namespace of what is around it.
+    """
+    if isinstance(schema, list):
+        for each in schema:
+            _collect(each, names, space)
+    elif isinstance(schema, dict):
+        space = schema.get("namespace", space)
+        if schema.get("name"):
+            names[schema["name"]] = names[_find_full_name({"namespace": space, **schema})] = schema
+        for field in schema.get("fields", ()):
+            _collect(field["type"], names, space)
+        for inner in ("type", "items", "values"):
+            if isinstance(schema.get(inner), dict | list):
+                _collect(schema[inner], names, space)
 
 
 @plugin(

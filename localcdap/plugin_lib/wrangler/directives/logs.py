@@ -13,8 +13,7 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
 from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
-from localcdap.plugin_lib.wrangler.formats.http_log_format import LogFormatError
-from localcdap.plugin_lib.wrangler.formats.http_logs import LineError, LogFormat
+from localcdap.plugin_lib.wrangler.formats.http_logs import LineError, LogFormat, LogFormatError
 
 
 @plugin(

@@ -20,13 +20,13 @@ from localcdap.plugin_lib.wrangler.language.argument_binder import (
     bind_arguments,
 )
 from localcdap.plugin_lib.wrangler.language.grammar import (
+    MASK,
     ParsedArgument,
     RecipeSyntaxError,
     parse_number,
     parse_statement,
     strip_quotes,
 )
-from localcdap.plugin_lib.wrangler.language.splitter import MASK
 
 _WORD: Final = re.compile(r"""'[^'\n]*'(?=\s|$)|"[^"\n]*"(?=\s|$)|\S+""")
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]*)?[Ll]*")

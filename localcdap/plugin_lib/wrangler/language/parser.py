@@ -16,9 +16,14 @@ from localcdap.plugin_lib.wrangler.language.argument_binder import (
     bind_arguments,
 )
 from localcdap.plugin_lib.wrangler.language.grammar import (
+    RecipeLine,
     RecipeSyntaxError,
+    SourcePositions,
+    SourceSpan,
     Statement,
+    mask_macros,
     parse_statement,
+    split_lines,
 )
 from localcdap.plugin_lib.wrangler.language.legacy_syntax import (
     LEGACY_NAMES,
@@ -32,13 +37,6 @@ from localcdap.plugin_lib.wrangler.language.model import (
     ExpressionSource,
     LoadPragma,
     Recipe,
-)
-from localcdap.plugin_lib.wrangler.language.splitter import (
-    RecipeLine,
-    SourcePositions,
-    SourceSpan,
-    mask_macros,
-    split_lines,
 )
 from localcdap.text import nearest_name
 from localcdap.workspace_views import RecipeProblem

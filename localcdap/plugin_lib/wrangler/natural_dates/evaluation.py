@@ -1,14 +1,355 @@
-"""Computes the dates of the phrases in a text at a present time."""
+"""Computes the dates of the phrases in a text at a present time.
+
+Finds the phrases in a text that are dates: the search of Natty's ``Parser.java``.
+
+The point in time that the words of a phrase move: Natty's ``WalkerState.java`` on Java's calendar.
+
+Java's ``GregorianCalendar`` is lenient: the 31st of April is the 1st of May. Weeks begin on Sunday.
+"""
 
 from __future__ import annotations
 
+import calendar
 import datetime
-from typing import Final
+import functools
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
 
-from localcdap.plugin_lib.wrangler.natural_dates.calendar import Calendar, resolve_local
-from localcdap.plugin_lib.wrangler.natural_dates.grammar import Phrase
-from localcdap.plugin_lib.wrangler.natural_dates.search import find_phrases
+from localcdap.plugin_lib.wrangler.natural_dates import holidays
+from localcdap.plugin_lib.wrangler.natural_dates.combinators import Parse
+from localcdap.plugin_lib.wrangler.natural_dates.grammar import INVALID, Phrase, parse_phrase
+from localcdap.plugin_lib.wrangler.natural_dates.lexer import (
+    INTEGER,
+    SPACE,
+    UNKNOWN,
+    Token,
+    may_start,
+    split_tokens,
+)
 from localcdap.plugin_lib.wrangler.natural_dates.times import Operation
+
+_CENTURY_THRESHOLD: Final = 20
+"""Two-digit years up to 20 years after the present one are in this century."""
+
+_TIME_SPANS: Final = ("hour", "minute", "second")
+
+
+class Calendar:
+    """A moment that operations change.
+
+    The public methods without ``take`` are the operations of phrases. A direction (``way``) is 1 or -1.
+    """
+
+    def __init__(self, now: datetime.datetime) -> None:
+        """:param now: the present, in the zone that texts without one mean."""
+        assert now.tzinfo is not None
+        self._now = now
+        self.moment = now
+        self.date_begins = True
+        """Whether the next operation on the date is the first one of its alternative."""
+        self.time_given = False
+        self.date_given = False
+        self.date_is_new = False
+        """Whether the last operation on the date was the first one of the phrase."""
+        self.halves: list[str | None] = []
+        self.times: list[bool] = []
+
+    # -- operations on the date --------------------------------------------------------------------
+
+    def set_date(self, month: int, day: int, weekday: int | None, year: int | None) -> None:
+        """Set the date. A weekday counts only without a year: the last year that had it is taken."""
+        self._begin_date()
+        full = self.moment.year
+        if year is not None:
+            self._begin_date()  # a year is an operation of its own
+            full = self._complete_year(year)
+        self._set_lenient(full, month, day)
+        if year is None and weekday is not None:
+            while self._weekday != weekday:
+                self._add_months(-12)
+
+    def set_year(self, year: int) -> None:
+        self._begin_date()
+        self._set_lenient(self._complete_year(year), self.moment.month, self.moment.day)
+
+    def set_day_of_month(self, day: int) -> None:
+        self._begin_date()
+        last = calendar.monthrange(self.moment.year, self.moment.month)[1]
+        self._set_local(self._local.replace(day=min(day, last)))
+
+    def set_day_of_year(self, day: int) -> None:
+        self._begin_date()
+        days = min(day, 366 if calendar.isleap(self.moment.year) else 365)
+        first = self._local.replace(month=1, day=1)
+        self._set_local(first + datetime.timedelta(days=days - 1))
+
+    def set_weekday_of_month(self, index: int, weekday: int) -> None:
+        """Go to the first to fifth of a weekday in the month; the fifth is the last one."""
+        self._begin_date()
+        first = self._local.replace(day=1)
+        days = (weekday - _find_weekday(first)) % 7 + 7 * (index - 1)
+        found = first + datetime.timedelta(days=days)
+        self._set_local(found if found.month == first.month else found - datetime.timedelta(days=7))
+
+    def seek_weekday(self, way: int, by: str, count: int, weekday: int) -> None:
+        """Go to a weekday: by day, to its next occurrences; by week, to the one in a following week."""
+        self._begin_date()
+        if by == "by_week":
+            days = weekday - self._weekday + 7 * count * way
+        else:
+            days = ((weekday - self._weekday) * way % 7 or 7) * way + 7 * max(count - 1, 0) * way
+        self._add_days(days)
+
+    def seek_month(self, way: int, count: int, month: int) -> None:
+        """Go to the first day of a month."""
+        self._begin_date()
+        current = self.moment.month
+        years = 0
+        if count > 0:
+            years = count
+            if (current < month and way > 0) or (current > month and way < 0):
+                years -= 1
+        self._set_lenient(self.moment.year + years * way, month, 1)
+
+    def seek_span(self, way: int, count: int, span: str) -> None:
+        steps = way * count
+        if span in _TIME_SPANS:
+            self._begin_time(None)
+            duration = datetime.timedelta(**{f"{span}s": steps})
+            zone = self.moment.tzinfo
+            self.moment = (self.moment.astimezone(datetime.UTC) + duration).astimezone(zone)
+            return
+        self._begin_date()
+        if span in ("month", "year"):
+            self._add_months(steps * (12 if span == "year" else 1))
+        else:
+            self._add_days(steps * (7 if span == "week" else 1))
+
+    def seek_event(self, way: int, count: int, event: str) -> None:
+        """Go to a holiday or the beginning of a season; today's counts as the next one."""
+        self._begin_date()
+        find = holidays.HOLIDAYS.get(event) or holidays.SEASONS[event]
+        has_passed = self._now.date() > find(self._now.year)
+        first = self._now.year + has_passed  # the year of the next one
+        self._set_day(find(first + count - 1 if way > 0 else first - count))
+
+    def set_event(self, event: str, year: int) -> None:
+        """Go to a holiday or season of a year. Natty takes the eve of the year for new year's eve."""
+        self._begin_date()
+        full = self._complete_year(year)
+        if event in holidays.SEASONS:
+            first = holidays.FIRST_YEAR_OF_SEASONS + (event == "spring")
+            day = holidays.SEASONS[event](full if full >= first else self._now.year)
+            self._set_lenient(full, day.month, day.day)
+        else:
+            self._set_day(holidays.HOLIDAYS[event](full - (event == "new years eve")))
+
+    # -- the operation on the time -----------------------------------------------------------------
+
+    def set_time(
+        self,
+        hour: int,
+        minute: int | None,
+        second: int | None,
+        half: str | None,
+        zone: str | int | None,
+    ) -> None:
+        """Set the time of day.
+
+        :param hour: 0 to 23; more for the day after. ``am`` and ``pm`` count up to 12.
+        :param zone: a name, or minutes after UTC; None for the zone of the text.
+        """
+        self._begin_time(half)
+        if hour <= 12:
+            if half is None:
+                half = "pm" if hour >= 12 else "am"
+            hour = hour % 12 + (12 if half == "pm" else 0)
+        day = self._local.replace(hour=0, minute=minute or 0, second=second or 0, microsecond=0)
+        self.moment = resolve_local(day + datetime.timedelta(hours=hour), self._find_zone(zone))
+
+    def _find_zone(self, zone: str | int | None) -> datetime.tzinfo:
+        if isinstance(zone, int):
+            return datetime.timezone(datetime.timedelta(minutes=zone))
+        if zone is not None:
+            return datetime.UTC if zone == "UTC" else ZoneInfo(zone)
+        assert self._now.tzinfo is not None
+        return self._now.tzinfo
+
+    # -- what precedes an operation ----------------------------------------------------------------
+
+    def _begin_date(self) -> None:
+        """Begin again at the present day with the first operation of an alternative."""
+        self.date_is_new = not self.date_given
+        self.date_given = True
+        if not self.date_begins:
+            return
+        self.date_begins = False
+        before = self._local
+        self.moment = self._now
+        if self.time_given:
+            self._set_local(
+                self._local.replace(hour=before.hour, minute=before.minute, second=before.second)
+            )
+
+    def _begin_time(self, half: str | None) -> None:
+        self.time_given = True
+        self.halves.append(half)
+        self.times.append(True)
+
+    def _complete_year(self, year: int) -> int:
+        if year > 99:
+            return year
+        return year + (1900 if year > self._now.year - 2000 + _CENTURY_THRESHOLD else 2000)
+
+    # -- moves -------------------------------------------------------------------------------------
+
+    @property
+    def _local(self) -> datetime.datetime:
+        return self.moment.replace(tzinfo=None, fold=0)
+
+    @property
+    def _weekday(self) -> int:
+        return _find_weekday(self._local)
+
+    def _set_local(self, local: datetime.datetime) -> None:
+        assert self.moment.tzinfo is not None
+        self.moment = resolve_local(local, self.moment.tzinfo)
+
+    def _set_day(self, day: datetime.date) -> None:
+        self._set_local(datetime.datetime.combine(day, self._local.time()))
+
+    def _set_lenient(self, year: int, month: int, day: int) -> None:
+        first = self._local.replace(year=year, month=month, day=1)
+        self._set_local(first + datetime.timedelta(days=day - 1))
+
+    def _add_days(self, days: int) -> None:
+        self._set_local(self._local + datetime.timedelta(days=days))
+
+    def _add_months(self, months: int) -> None:
+        local = self._local
+        year, month = divmod(local.year * 12 + local.month - 1 + months, 12)
+        if not datetime.MINYEAR <= year <= datetime.MAXYEAR:
+            raise OverflowError(f"the year {year} is not from 1 to 9999")
+        day = min(local.day, calendar.monthrange(year, month + 1)[1])
+        self._set_local(local.replace(year=year, month=month + 1, day=day))
+
+
+def _find_weekday(day: datetime.date) -> int:
+    """Return 1 for a Sunday to 7 for a Saturday."""
+    return day.isoweekday() % 7 + 1
+
+
+def resolve_local(local: datetime.datetime, zone: datetime.tzinfo) -> datetime.datetime:
+    """Return a local time in a zone.
+
+    As in Java, a time that clocks show twice is the later one, and one that they skip is moved ahead.
+    """
+    one, other = local.replace(tzinfo=zone, fold=0), local.replace(tzinfo=zone, fold=1)
+    before, after = one.utcoffset(), other.utcoffset()
+    assert before is not None
+    assert after is not None
+    if before == after:
+        return one
+    if after < before:
+        return other
+    return one.astimezone(datetime.UTC).astimezone(zone)
+
+
+_TRAILING: Final = frozenset(".:,-/+'")
+"""Tokens that mean nothing at the end."""
+
+_MOST_TOKENS: Final = 64
+"""No date is longer. Bounds the time and the depth of one attempt in a text of repeated words."""
+
+_MOST_ATTEMPTS: Final = 300
+"""How often one run of known words is tried, which bounds its time. People write fewer than 50 of them."""
+
+_TIME_OPERATIONS: Final = ("hour", "minute", "second")
+
+
+@functools.lru_cache(maxsize=8192)
+def find_phrases(text: str) -> tuple[Phrase, ...]:
+    """Return the phrases of a text in their order. They do not depend on the present time."""
+    runs = _collect_runs(split_tokens(text))
+    found = []
+    for tokens in runs:
+        attempt = _search_run(tokens, text)
+        phrase = attempt.phrase
+        if phrase is not None and (len(runs) == 1 or _names_date(phrase) or not attempt.is_number):
+            found.append(phrase)
+    return tuple(found)
+
+
+def _collect_runs(tokens: list[Token]) -> list[list[Token]]:
+    """Return the runs of known tokens that begin with one that may start a date."""
+    runs: list[list[Token]] = []
+    current: list[Token] | None = None
+    for token in tokens:
+        if current is None:
+            if token.kind != SPACE and may_start(token):
+                current = [token]
+                runs.append(current)
+        elif token.kind == UNKNOWN:
+            current = None
+        else:
+            current.append(token)
+    for run in runs:
+        while run and run[-1].kind in _TRAILING:
+            run.pop()
+    return [run for run in runs if run]
+
+
+class _Attempt(NamedTuple):
+    phrase: Phrase | None
+    furthest: int
+    """The last position that the attempt has looked at."""
+    end: int = 0
+    """The index in the text at which the phrase ends."""
+    is_number: bool = False
+    """Whether the phrase has only digits, like the 5 of ``5 people``."""
+
+
+def _search_run(tokens: list[Token], text: str) -> _Attempt:
+    """Parse a run without more and more tokens at the end, then at the beginning, until a phrase is found."""
+    limit = min(len(tokens), _MOST_TOKENS)
+    attempt = _parse(tokens, limit, text)
+    while attempt.phrase is None and limit > 1:
+        limit = min(limit - 1, attempt.furthest)
+        attempt = _parse(tokens, limit, text)
+    begin = 0
+    while attempt.phrase is None and begin < min(len(tokens), _MOST_ATTEMPTS):
+        begin += 1
+        while begin < len(tokens) and not may_start(tokens[begin]):
+            begin += 1
+        rest = tokens[begin : begin + _MOST_TOKENS]
+        attempt = _parse(rest, len(rest), text)
+        if attempt.is_number and rest[-1].end > attempt.end:
+            attempt = attempt._replace(phrase=None)  # the 11 of "4711 of 1 may"
+    return attempt
+
+
+def _parse(tokens: list[Token], limit: int, text: str) -> _Attempt:
+    run = Parse(tokens, limit)
+    found = parse_phrase(run) if limit else None
+    if found is None:
+        return _Attempt(None, run.furthest)
+    phrase, count = found
+    if any(INVALID in moment for moment in phrase.moments):
+        return _Attempt(None, run.furthest)
+    start, end = tokens[0].start, tokens[count - 1].end
+    if text[max(start - 1, 0) : start].isalpha() or text[end : end + 1].isalpha():
+        return _Attempt(None, run.furthest)
+    return _Attempt(phrase, run.furthest, end, all(t.kind == INTEGER for t in tokens[:count]))
+
+
+def _names_date(phrase: Phrase) -> bool:
+    parts = [*phrase.moments, *([phrase.until] if phrase.until else [])]
+    return any(
+        operation[0] != "set_time" and operation[-1] not in _TIME_OPERATIONS
+        for part in parts
+        for operation in part
+    )
+
 
 _FIRST_GREGORIAN_DAY: Final = datetime.date(1582, 10, 15)
 

@@ -17,7 +17,6 @@ from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
     repeat,
     sequence,
 )
-from localcdap.plugin_lib.wrangler.natural_dates.numbers import amount
 from localcdap.plugin_lib.wrangler.natural_dates.relative import (
     calendar_date,
     date,
@@ -42,7 +41,12 @@ from localcdap.plugin_lib.wrangler.natural_dates.targets import (
     weekday,
     year,
 )
-from localcdap.plugin_lib.wrangler.natural_dates.times import Operation, explicit_time, time_span
+from localcdap.plugin_lib.wrangler.natural_dates.times import (
+    Operation,
+    amount,
+    explicit_time,
+    time_span,
+)
 
 
 @dataclass(frozen=True, slots=True)

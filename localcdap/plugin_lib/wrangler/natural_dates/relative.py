@@ -22,14 +22,6 @@ from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
     sequence,
     token,
 )
-from localcdap.plugin_lib.wrangler.natural_dates.numbers import (
-    amount,
-    day_number,
-    four_digits,
-    month_number,
-    ordinal,
-    two_digit_number,
-)
 from localcdap.plugin_lib.wrangler.natural_dates.targets import (
     AHEAD,
     BACK,
@@ -56,7 +48,17 @@ from localcdap.plugin_lib.wrangler.natural_dates.targets import (
     year,
     year_prefix,
 )
-from localcdap.plugin_lib.wrangler.natural_dates.times import Operation, explicit_time, time_span
+from localcdap.plugin_lib.wrangler.natural_dates.times import (
+    Operation,
+    amount,
+    day_number,
+    explicit_time,
+    four_digits,
+    month_number,
+    ordinal,
+    time_span,
+    two_digit_number,
+)
 
 # -- formal and relaxed dates ----------------------------------------------------------------------
 

@@ -20,14 +20,14 @@ from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
     token,
 )
 from localcdap.plugin_lib.wrangler.natural_dates.lexer import list_words
-from localcdap.plugin_lib.wrangler.natural_dates.numbers import (
+from localcdap.plugin_lib.wrangler.natural_dates.times import (
+    Operation,
     amount,
     day_of_month_number,
     four_digits,
     ordinal,
     two_digit_number,
 )
-from localcdap.plugin_lib.wrangler.natural_dates.times import Operation
 
 Operations = tuple[Operation, ...]
 Prefix = tuple[int, str, int]

@@ -1,11 +1,15 @@
-"""An open workspace: a sample that its process keeps, and what the recipe makes of it."""
+"""An open workspace: a sample that its process keeps, and what the recipe makes of it.
+
+The rows before and after a step side by side.
+"""
 
 from __future__ import annotations
 
 import itertools
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
 import msgspec
@@ -24,7 +28,6 @@ from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
 from localcdap.plugin_lib.wrangler.values.clusters import METHODS, find_clusters
-from localcdap.plugin_lib.wrangler.workspaces.comparison import compare_rows
 from localcdap.plugin_lib.wrangler.workspaces.engine import MEMORY, WorkspaceEngine
 from localcdap.plugin_lib.wrangler.workspaces.examples import Example, find_candidates
 from localcdap.plugin_lib.wrangler.workspaces.facets import apply_facets, list_facet_kinds
@@ -37,13 +40,18 @@ from localcdap.plugin_lib.wrangler.workspaces.table_rows import (
     list_tables,
 )
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column, ColumnTable
-from localcdap.plugin_lib.wrangler.workspaces.views import describe_columns, show_rows
+from localcdap.plugin_lib.wrangler.workspaces.views import (
+    choose_columns,
+    describe_columns,
+    show_rows,
+)
 from localcdap.workspace_views import (
     CandidateList,
     ClusterView,
     FailureView,
     MatchList,
     RecipeProblem,
+    RowChange,
     RuleCheck,
     SampleRecords,
     ValueCluster,
@@ -51,6 +59,60 @@ from localcdap.workspace_views import (
     ViewRequest,
     WorkspaceView,
 )
+
+
+def compare_rows(
+    before: ColumnTable, after: ColumnTable, request: ViewRequest
+) -> tuple[list[list[str | None]], list[RowChange]]:
+    """Return the rows after a step, with those that it dropped in their places, and what became of each.
+
+    Rows of the same record of the sample belong together, in order. A dropped row has its values as far as
+    the columns are there after the step. At most as many rows are returned as the request asks for.
+    """
+    names = list(after.columns)[choose_columns(request)]
+    old = [before.columns.get(name) for name in names]
+    new = [after.columns[name] for name in names]
+    rows: list[list[str | None]] = []
+    changes: list[RowChange] = []
+    for left, right in _pair(before.origins, after.origins):
+        if len(rows) >= request.limit:
+            break
+        if right is None:
+            assert left is not None
+            rows.append([None if c is None else format_shown_value(c.values[left]) for c in old])
+            changes.append(RowChange("dropped"))
+            continue
+        rows.append([format_shown_value(c.values[right]) for c in new])
+        changes.append(RowChange("new") if left is None else _compare(old, new, left, right))
+    return rows, changes
+
+
+def _pair(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[int | None, int | None]]:
+    """Yield the indices of the rows that belong together; None where there is none."""
+    old, new = _group(before), _group(after)
+    for record in sorted(old.keys() | new.keys()):
+        yield from zip_longest(old.get(record, ()), new.get(record, ()))
+
+
+def _group(origins: Sequence[int]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for index, record in enumerate(origins):
+        found.setdefault(record, []).append(index)
+    return found
+
+
+def _compare(
+    old: Sequence[Column | None], new: Sequence[Column], left: int, right: int
+) -> RowChange:
+    before: list[tuple[int, str | None]] = []
+    for place, (one, other) in enumerate(zip(old, new, strict=True)):
+        if one is None or one is other:
+            continue
+        was, now = one.values[left], other.values[right]
+        if was is not now and (type(was) is not type(now) or was != now):
+            before.append((place, format_shown_value(was)))
+    return RowChange("changed" if before else "same", before)
+
 
 _MOST_FAILURES: Final = 200
 _MOST_RECORDS: Final = 100_000

@@ -22,8 +22,7 @@ from localcdap.artifacts.model import (
     PluginSummary,
     SyncReport,
 )
-from localcdap.authoring.artifact import list_plugin_types, write_artifact
-from localcdap.authoring.names import derive_names
+from localcdap.authoring.artifact import derive_names, list_plugin_types, write_artifact
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.system_metadata import get_plugin_entity
 from localcdap.text import plural

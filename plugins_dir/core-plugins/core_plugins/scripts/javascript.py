@@ -1,28 +1,281 @@
-"""The JavaScript transform: a script that emits any number of records for each record."""
+"""The JavaScript transform: a script that emits any number of records for each record.
+
+Runs scripts in V8. Each call passes a whole batch of records as JSON.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import logging
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from localcdap.api import (
     Emitter,
+    Lookup,
     PluginConfig,
     Record,
     Schema,
     StageConfigurer,
     StageContext,
+    StageError,
     Transform,
     field,
     plugin,
 )
 
 from .coercion import ScriptValueError, make_coercer
-from .javascript_engine import ScriptEngine, ScriptError, check_script, run_in_turns
-from .javascript_values import RecordEncoder
+from .javascript_lookups import HARNESS, UNDECLARED, ScriptTable, check_size
+from .javascript_values import MARK_IN_JSON, RecordEncoder, decode
 from .lookups import DESCRIPTION, check_declared, check_tables, parse_declared_tables
 from .record_coercion import INT_RANGE
+
+TIME_LIMIT_S: Final = 30.0
+"""The time limit of one record, in seconds."""
+MEMORY_BYTES: Final = 512 * 2**20
+"""The memory limit of one script."""
+_TURN_MS: Final = 500
+"""The script returns its results after this time, so that the time limit applies to single records."""
+_NAME: Final = "script"
+_POSITION: Final = re.compile(rf"\b{_NAME}:(\d+)")
+_PARSE_POSITION: Final = re.compile(r"^<?\w+>?:(\d+): ")
+
+_HARNESS: Final = r"""
+(function (tables, settings, lookups, undeclared) {
+  'use strict';
+  const parse = JSON.parse, stringify = JSON.stringify, now = Date.now;
+  const MARK = '\u0000\u0000';
+  const {fields, errorFields, args} = parse(settings);
+  const {allocate, getLookup} = tables(lookups, undeclared, revive);
+  let events = [];
+
+  function revive(key, value) {
+    if (value === null || typeof value !== 'object' || typeof value[MARK] !== 'string') return value;
+    const text = value[MARK];
+    if (text === 'e') return Object.fromEntries(value.entries);
+    return text[0] === 'i' ? BigInt(text.slice(1)) : Number(text.slice(1));
+  }
+  function plain(value) {
+    switch (typeof value) {
+      case 'number': return isFinite(value) ? value : {[MARK]: 'n' + value};
+      case 'bigint': return {[MARK]: 'i' + value};
+      case 'string': case 'boolean': return value;
+      case 'object': return value === null ? null : compound(value);
+      default: return null;
+    }
+  }
+  function compound(value) {
+    if (Array.isArray(value) || ArrayBuffer.isView(value)) return Array.from(value, plain);
+    if (value instanceof Date) return value.toISOString();
+    const inner = typeof value.valueOf === 'function' ? value.valueOf() : value;
+    if (typeof inner !== 'object') return plain(inner);
+    const copy = Object.create(null);
+    for (const key of Object.keys(value)) copy[key] = plain(value[key]);
+    return copy;
+  }
+  function project(record, names, method) {
+    if (record === null || typeof record !== 'object')
+      throw new TypeError(method + ' needs an object, not ' + record);
+    const copy = Object.create(null);
+    for (const name of names) copy[name] = plain(record[name]);
+    return copy;
+  }
+  function text(message, values) {
+    let next = 0;
+    return String(message).replace(/\{\}/g, mark => next < values.length ? String(values[next++]) : mark);
+  }
+  const emitter = {
+    emit(record) { events.push(['record', project(record, fields, 'emit')]); },
+    emitError(error) {
+      if (error === null || typeof error !== 'object' || typeof error.errorCode !== 'number')
+        throw new TypeError('emitError needs an object with a number errorCode');
+      events.push(['error', plain(error.errorCode), String(error.errorMsg ?? ''),
+                   project(error.invalidRecord, errorFields, 'emitError')]);
+    },
+    emitAlert(payload) {
+      const copy = Object.create(null);
+      for (const key of Object.keys(payload)) copy[key] = String(payload[key]);
+      events.push(['alert', copy]);
+    },
+  };
+  const logger = {};
+  for (const level of ['trace', 'debug', 'info', 'warn', 'error'])
+    logger[level] = (message, ...values) => { events.push(['log', level, text(message, values)]); };
+  const count = (name, delta = 1) => { events.push(['metric', String(name), Number(delta)]); };
+  const gauge = () => { throw new Error('gauges are not supported; use count'); };
+  const metrics = {count, pipelineCount: count, gauge, pipelineGauge: gauge};
+  const argumentsView = {
+    get: name => Object.hasOwn(args, name) ? args[name] : null,
+    has: name => Object.hasOwn(args, name),
+    asMap: () => ({...args}),
+  };
+  const context = {
+    getArguments: () => argumentsView,
+    getLogger: () => logger,
+    getMetrics: () => metrics,
+    getLookup,
+  };
+  function run(batch, isMarked, turn) {
+    const records = parse(batch, isMarked ? revive : undefined);
+    const end = now() + turn;
+    let done = 0, failure = null;
+    events = [];
+    try {
+      while (done < records.length) {
+        transform(records[done], emitter, context);
+        done++;
+        if (now() > end) break;
+      }
+    } catch (error) {
+      failure = error instanceof Error ? [String(error), String(error.stack)] : [String(error), ''];
+    }
+    return stringify([events, done, failure]);
+  }
+  return {run, allocate};
+})
+"""
+
+
+class ScriptError(StageError):
+    """The script failed, or exceeded its time or memory limit."""
+
+
+def check_script(script: str, usage: str) -> str | None:
+    """Return what is wrong with a script; None if V8 can parse it. The script is not run.
+
+    :param usage: the signature of the function that the script must define.
+    """
+    from py_mini_racer import JSEvalException, JSParseException, MiniRacer
+
+    with MiniRacer() as v8:
+        try:
+            v8.eval(f"throw 0;{script}", timeout_sec=TIME_LIMIT_S)
+        except JSParseException as error:
+            return _describe_parse_error(str(error))
+        except JSEvalException:
+            pass
+    if re.search(rf"\b{usage.partition('(')[0]}\b", script) is None:
+        return f"it does not define a function '{usage}'"
+    return None
+
+
+class ScriptEngine:
+    """A script in its own V8, for one stage in one process.
+
+    :param lookups: the tables in which the script may look up values.
+    :raises ScriptError: when the top-level statements of the script fail.
+    """
+
+    def __init__(
+        self,
+        script: str,
+        output: Schema,
+        error: Schema,
+        arguments: Mapping[str, str],
+        lookups: Iterable[Lookup] = (),
+        *,
+        time_limit_s: float = TIME_LIMIT_S,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
+        from py_mini_racer import JSEvalException, MiniRacer
+
+        self._time_limit_s = time_limit_s
+        self._v8 = MiniRacer()
+        self._v8.set_hard_memory_limit(memory_bytes)
+        settings = {
+            "fields": output.field_names,
+            "errorFields": error.field_names,
+            "args": dict(arguments),
+        }
+        try:
+            self._v8.eval(f"{script}\n//# sourceURL={_NAME}", timeout_sec=time_limit_s)
+            harness: Any = self._v8.eval(f"({_HARNESS}).bind(null, {HARNESS})")
+            tables = [ScriptTable(lookup) for lookup in lookups]
+            check_size(tables)
+            declared = json.dumps([table.settings for table in tables])
+            made = harness(json.dumps(settings), declared, UNDECLARED)
+            self._run: Any = made["run"]
+            for table in tables:
+                for column, name, part in table.iterate_parts():
+                    made["allocate"](table.name, column, name, part.nbytes)[:] = part
+        except JSEvalException as error_:
+            raise ScriptError(f"Invalid script: {_describe_runtime_error(error_)}.") from None
+
+    def run(self, batch: str) -> tuple[list[list[Any]], int]:
+        """Run the script on the first records of a batch.
+
+        :param batch: JSON text of a non-empty array of records.
+        :returns: the number of transformed records, and their events in order: ``["record", r]``,
+            ``["error", code, message, r]``, ``["alert", payload]``, ``["log", level, text]``, ``["metric",
+            name, delta]``.
+        :raises ScriptError: when the script fails; the events of the batch are lost.
+        """
+        from py_mini_racer import JSEvalException, JSTimeoutException
+
+        try:
+            answer = self._run(
+                batch, MARK_IN_JSON in batch, _TURN_MS, timeout_sec=self._time_limit_s
+            )
+        except JSTimeoutException:
+            # V8 still has to raise its own timeout error; closing it before that gives a warning.
+            with contextlib.suppress(JSEvalException):
+                self._v8.eval("0", timeout_sec=1)
+            raise ScriptError(
+                f"Could not transform input: the script worked on one record for more than "
+                f"{self._time_limit_s:g} seconds.",
+                "Look for an endless loop.",
+            ) from None
+        except JSEvalException as error:
+            raise self._build_error(_describe_runtime_error(error)) from None
+        events, done, failure = decode(answer)
+        if failure is not None:
+            raise self._build_error(_add_line(*failure))
+        return events, done
+
+    def _build_error(self, problem: str) -> ScriptError:
+        # V8 reports exhausted memory in several ways; only this one is reliable.
+        if self._v8.was_hard_memory_limit_reached():
+            return ScriptError(
+                "Could not transform input: the script exceeded its memory limit.",
+                "Look for a variable outside 'transform' that grows with every record.",
+            )
+        return ScriptError(f"Could not transform input: {problem}.")
+
+    def close(self) -> None:
+        """Free the memory of V8."""
+        self._v8.close()
+
+
+def run_in_turns(
+    engine: ScriptEngine, records: list[Any], encode: Any
+) -> Iterator[list[list[Any]]]:
+    """Run the script on all records; yield the events of each turn."""
+    while records:
+        events, done = engine.run(encode(records))
+        yield events
+        records = records[done:]
+
+
+def _describe_parse_error(text: str) -> str:
+    first = text.splitlines()[0]
+    match = _PARSE_POSITION.match(first)
+    if match is None:
+        return first
+    return f"{first[match.end() :]} (line {match[1]})"
+
+
+def _describe_runtime_error(error: Exception) -> str:
+    text = str(error)
+    return _add_line(_PARSE_POSITION.sub("", text.splitlines()[0]), text) if text else repr(error)
+
+
+def _add_line(message: str, stack: str) -> str:
+    """Return the message with the line of the script where the error occurred."""
+    place = _POSITION.search(stack)
+    return f"{message} (line {place[1]})" if place else message
+
 
 _LEVELS: Final = {
     "trace": logging.DEBUG,

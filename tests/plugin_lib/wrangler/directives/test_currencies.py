@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.plugin_lib.wrangler.values.currency import load_currency_format
+from localcdap.plugin_lib.wrangler.directives.currencies import load_currency_format
 from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run_failing
 
 AMOUNTS = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.plugin_lib.wrangler.formats.hl7 import Hl7Error, parse_hl7_message
+from localcdap.plugin_lib.wrangler.directives.hl7 import Hl7Error, parse_hl7_message
 from tests.plugin_lib.wrangler.directives.recipes import run, run_failing
 
 MESSAGE = (

@@ -14,9 +14,9 @@ import pytest
 from localcdap.api.directive import NoNativeFormError
 from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
+from localcdap.plugin_lib.wrangler.directives.text_distance import round_to_single
 from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, ERROR_TYPE, SparkFrame
-from localcdap.plugin_lib.wrangler.values.similarity import round_to_single
 from tests.plugin_lib.wrangler.recipe_runs import (
     NUMBER,
     _create_frame,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.plugin_lib.wrangler.values.porter import list_stems, stem
+from localcdap.plugin_lib.wrangler.directives.stemmer import list_stems, stem
 from tests.plugin_lib.wrangler.directives.recipes import run, run_failing
 
 STEMS = {

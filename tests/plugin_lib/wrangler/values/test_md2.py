@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.plugin_lib.wrangler.values.digests import compute_md2
+from localcdap.plugin_lib.wrangler.directives.digests import compute_md2
 
 
 @pytest.mark.parametrize(
