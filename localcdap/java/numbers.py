@@ -17,8 +17,7 @@ LONG_MAX: Final = 2**63 - 1
 DECIMAL128: Final = Context(prec=34, rounding=ROUND_HALF_EVEN, Emax=6144, Emin=-6143, traps=[])
 """The arithmetic of big decimals in expressions (``MathContext.DECIMAL128``)."""
 
-_WHOLE: Final = re.compile(r"[+-]?\d+\Z")
-"""Java takes the digits of any script for whole numbers, but not for others."""
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+\Z")
 _DOUBLE: Final = re.compile(
     r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)\Z"
 )

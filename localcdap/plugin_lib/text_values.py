@@ -79,7 +79,8 @@ def find_float_shortener(schema: Schema) -> Callable[[Any], Any] | None:
             if not parts:
                 return None
             return lambda value: (
-                value and {**value, **{name: part(value[name]) for name, part in parts}}
+                value
+                and {**value, **{name: part(value[name]) for name, part in parts if name in value}}
             )
     return None
 

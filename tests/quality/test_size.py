@@ -1,4 +1,7 @@
-"""No file over 500 lines, no function over 60: a crowded module is split, not extended."""
+"""No file over 600 lines, no function over 60: a crowded module is split, not extended.
+
+A module with a few lines more is better than a second one that only it imports.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import ast
 from tests.quality.source_tree import list_sources, name_of, read_nodes
 
 FOLDERS = ("localcdap", "plugins_dir", "tests", "benchmarks")
-MOST_FILE_LINES = 500
+MOST_FILE_LINES = 600
 MOST_FUNCTION_LINES = 60
 
 

@@ -48,8 +48,8 @@ class StageAlteredValues(AlteredCounts):
 
         observation = create_observation(name)
         self._observed.append((change, observation, locate))
-        # The values of an observation that several actions report are numbers or lists.
-        smallest = f.array(f.min(f.when(is_altered, first))).alias(_FIRST)
+        # Of the values that several actions report the largest number and the longest list are kept.
+        smallest = f.array_compact(f.array(f.min(f.when(is_altered, first)))).alias(_FIRST)
         observed: DataFrame = df.observe(observation, count_rows(is_altered).alias(ROWS), smallest)
         return observed
 
@@ -59,8 +59,8 @@ class StageAlteredValues(AlteredCounts):
             change, observation, locate = self._observed.pop(0)
             values = observation.get
             if values.get(ROWS):
-                (first,) = values[_FIRST]
-                self.add(change, locate(first or ""), values[ROWS])
+                for first in values[_FIRST]:
+                    self.add(change, locate(first), values[ROWS])
         return super().take()
 
 

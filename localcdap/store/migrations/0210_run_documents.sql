@@ -1,4 +1,4 @@
--- the pipelines that were run, each text once in a namespace: see localcdap.runs.records
+-- the pipelines that were run, each text once in a namespace: see localcdap.runs.documents
 CREATE TABLE run_documents (
     namespace VARCHAR NOT NULL,
     digest VARCHAR NOT NULL,

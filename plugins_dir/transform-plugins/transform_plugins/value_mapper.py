@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from localcdap.api import (
@@ -82,14 +83,15 @@ class ValueMapper(Transform):
                 ).with_config_property("defaults", element=text)
         for each in mappings.values():
             _check_mapping(stage, given, each)
-        schema = _build_output_schema(given, mappings)
-        if len(set(schema.field_names)) < len(schema.field_names):
-            twice = sorted({n for n in schema.field_names if schema.field_names.count(n) > 1})
+        names = Counter(
+            mappings[name].target if name in mappings else name for name in given.field_names
+        )
+        for name in sorted(name for name, count in names.items() if count > 1):
             stage.failures.add(
-                f"Several fields would have the name '{twice[0]}'.", "Choose another new field."
+                f"Several fields would have the name '{name}'.", "Choose another new field."
             ).with_config_property("mapping")
         if not len(stage.failures):
-            stage.output_schema = schema
+            stage.output_schema = _build_output_schema(given, mappings)
 
     def _parse_defaults(self, stage: StageConfigurer) -> dict[str, str]:
         """Return the element of 'defaults' of each field."""

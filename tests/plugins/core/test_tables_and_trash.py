@@ -235,22 +235,22 @@ def test_trash_computes_and_counts_everything(spark, tmp_path):
 
 @pytest.mark.spark
 def test_dates_that_python_does_not_have_pass_from_file_to_file(spark, tmp_path):
-    """Years after 9999 and before 1, which Spark and the formats have."""
+    """Years after 9999 and before 1, which Spark and the formats have; those of JSON are refused."""
     day = {"type": "int", "logicalType": "date"}
     (tmp_path / "far.csv").write_text("+12024-01-02,-0001-03-04\n")
     schema = str(record(late=day, early=day))
     for number, (format, path) in enumerate(
-        [("csv", "far.csv"), ("parquet", "out0"), ("orc", "out1"), ("json", "out2")]
+        [("csv", "far.csv"), ("parquet", "out0"), ("orc", "out1")]
     ):
         read = {"referenceName": "r", "path": path, "format": format, "schema": schema}
-        target = ["parquet", "orc", "json", "csv"][number]
+        target = ["parquet", "orc", "csv"][number]
         pipeline = PipelineTester(spark, tmp_path)
         pipeline.stage("source", plugin_ref("batchsource", "File"), read)
         write = {"path": f"out{number}", "format": target}
         pipeline.stage("sink", plugin_ref("batchsink", "File"), write, ["source"])
         pipeline.run()
 
-    (result,) = (tmp_path / "out3").iterdir()
+    (result,) = (tmp_path / "out2").iterdir()
     assert result.read_text() == "+12024-01-02,-0001-03-04\n"
 
 

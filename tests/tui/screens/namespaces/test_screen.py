@@ -104,6 +104,7 @@ async def test_a_line_of_the_contents_opens_its_area_for_the_namespace(
             await driver.press("enter")
             if kind in areas:
                 await driver.until(lambda area=areas[kind]: driver.app.current_mode == area)
+                await driver.settled()
                 assert driver.app.namespace == team
             elif kind in tabs:
                 active = driver.app.screen.query_one(TabbedContent).active
