@@ -14,7 +14,14 @@ from localcdap.sync.files import read_files
 from localcdap.sync.json_files import format_document
 from localcdap.sync.kinds import EntityKind, ReadEntity
 from localcdap.sync.merge import Side
-from localcdap.sync.model import FolderFile, SyncAction, SyncDirection, SyncPlan, SyncRequest
+from localcdap.sync.model import (
+    FolderFile,
+    SyncAction,
+    SyncDirection,
+    SyncPlan,
+    SyncRequest,
+    complete_records,
+)
 from localcdap.sync.planner import Planner, describe_path, group_states
 
 
@@ -71,16 +78,17 @@ class Both:
                 del self.files[file.path]
             else:
                 self.files[file.path] = file.text
-        written = {change.key for change in plan.instance}
-        for record in plan.records:
+        stored = {
+            change.entity: format_document(self.kind.stored[change.key])
+            for change in plan.instance
+            if change.key in self.kind.stored
+        }
+        for record in complete_records(plan.records, plan.instance, stored):
             key = (record.kind, record.key)
             if record.folder_text is None or record.instance_text is None:
                 self.bases.pop(key, None)
-                continue
-            text = record.instance_text
-            if record.key in written and record.key in self.kind.stored:
-                text = format_document(self.kind.stored[record.key])
-            self.bases[key] = BaseTexts(record.folder_text, text)
+            else:
+                self.bases[key] = BaseTexts(record.folder_text, record.instance_text)
 
     def change(self, which: str, name: str, values: dict[str, int] | None) -> None:
         """Set the note of a name on a side; None deletes it."""
