@@ -97,15 +97,26 @@ def test_pipelines_and_drafts_of_earlier_versions_keep_their_names(tmp_path: Pat
             "'' AS hash, ? AS pipeline",
             (old,),
         )
+        for name, format in (("lines", "csv"), ("whole", "text")):
+            tx.execute(
+                "INSERT INTO plugin_templates "
+                "VALUES ('default', 'batchsource', ?, 'File', '{}', ?, '[]', '')",
+                (name, json.dumps({"format": format})),
+            )
 
     with Store(tmp_path / "x.duckdb") as store:
         keep_column_numbers(store)
         keep_column_numbers(store)
         documents = dict(store.read("SELECT name, document FROM applications"))
         ((text, digest),) = store.read("SELECT pipeline, hash FROM draft_revisions")
+        templates = store.read("SELECT name, properties FROM plugin_templates")
 
     expected = build("rename :body_1 :id", firstColumnNumber="1")
     assert json.loads(documents["old"]) == json.loads(text) == expected
-    assert documents["explicit"], documents["odd"] == (with_schema, "batchsource")
+    assert (documents["explicit"], documents["odd"]) == (with_schema, "batchsource")
+    assert {name: json.loads(text) for name, text in templates} == {
+        "lines": {"format": "csv", "firstColumnNumber": "1"},
+        "whole": {"format": "text"},
+    }
     assert digest == hash_draft("p", None, read_document(expected))
     assert find_failures(expected) == []

@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 from multiprocessing.connection import Connection
+from typing import Any
 
 import pytest
 
@@ -45,13 +46,23 @@ def test_two_threads_that_kill_a_worker_close_its_connection_once(launcher, monk
     assert len(closed) == 1
 
 
-def test_a_kill_waits_for_the_call_before_the_descriptor_can_mean_another_worker(launcher):
+def test_a_kill_waits_for_the_call_before_the_descriptor_can_mean_another_worker(
+    launcher, monkeypatch
+):
     process = WorkerProcess(launcher, MEMORY_MB)
+    end, has_ended = launcher.end, threading.Event()
+
+    def end_and_tell(*arguments: Any) -> Any:
+        code = end(*arguments)
+        has_ended.set()
+        return code
+
+    monkeypatch.setattr(launcher, "end", end_and_tell)
     descriptor = process._connection.fileno()
     with process._using:
         killer = threading.Thread(target=process.kill)
         killer.start()
-        killer.join(0.2)
+        assert has_ended.wait(60)
         assert killer.is_alive()
         os.fstat(descriptor)
     killer.join()

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import Any, Final
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.decoders import decode_json
 from localcdap.pipeline.document.changes import change_stages, get_plugin_node
-from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.model import PipelineDocument, PluginUse, StageUse
 from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.document.values import encode_json
 from localcdap.pipeline.library.draft_model import hash_draft
-from localcdap.pipeline.rules.column_numbers import FIRST, keep_numbers
+from localcdap.pipeline.rules.column_numbers import FIRST, keep_numbers, takes_names
 from localcdap.store.store import Store, Transaction
 
 _LOG: Final = logging.getLogger(__name__)
 
 
 def keep_column_numbers(store: Store) -> None:
-    """Note in the sources of earlier pipelines and drafts that their columns are numbered from 1."""
+    """Note in earlier pipelines, drafts and templates that columns are numbered from 1."""
     if store.read(
         "SELECT 1 FROM unnumbered_applications UNION ALL SELECT 1 FROM unnumbered_drafts LIMIT 1"
     ):
         with store.transaction() as tx:
             _change_applications(tx)
             _change_drafts(tx)
+            _change_templates(tx)
 
 
 def _change_applications(tx: Transaction) -> None:
@@ -59,6 +61,16 @@ def _change_drafts(tx: Transaction) -> None:
     tx.execute("DELETE FROM unnumbered_drafts")
 
 
+def _change_templates(tx: Transaction) -> None:
+    """Change the templates from which earlier pipelines may have their format."""
+    sql = "SELECT rowid, type, plugin, properties FROM plugin_templates"
+    for row, type, plugin, text in tx.execute(sql):
+        properties = decode_json(text, dict[str, str])
+        if takes_names(StageUse(plugin, PluginUse(type, plugin, properties))):
+            changed = encode_json(properties | {FIRST: "1"})
+            tx.execute("UPDATE plugin_templates SET properties = ? WHERE rowid = ?", (changed, row))
+
+
 def _change_text(text: str) -> str | None:
     """Return the text of a document with the numbers noted; None when it stays as it is."""
     try:
@@ -67,11 +79,7 @@ def _change_text(text: str) -> str | None:
         _LOG.warning("A document cannot be read, and stays as it is: %s", error.message)
         return None
     stages = keep_numbers(document)
-    return (
-        json.dumps(_number_stages(document, stages), indent=1, ensure_ascii=False)
-        if stages
-        else None
-    )
+    return encode_json(_number_stages(document, stages)) if stages else None
 
 
 def _number_stages(document: PipelineDocument, stages: list[str]) -> Any:
