@@ -5,6 +5,11 @@ USER metadata that goes along with the records of a run, from its sources to its
 The document "Metadata From Programs and Pipelines" leaves it to the future that a pipeline does so by itself.
 
 Removes lineage that the setting ``lineage.retention.days`` does not keep: by default, none.
+
+Datasets of the type ``externalDataset`` for what runs read and write by a reference name.
+
+CDAP creates one when a program first uses a reference name (``ExternalDatasets.registerLineage``). Here it
+also has the schema of the records, and the table of the instance that holds the data, if there is one.
 """
 
 from __future__ import annotations
@@ -14,13 +19,18 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
+import msgspec
+
+from localcdap.api.app.events import EntityCreated, EntityEvent, EntityUpdated
+from localcdap.api.dataset.specification import SCHEMA
+from localcdap.api.dataset.types import BUILT_IN_TYPES
+from localcdap.api.dataset.types.external import EXTERNAL_TYPE, TABLE
 from localcdap.api.errors import UnauthorizedError
 from localcdap.api.lineage import EdgeType, StageLineage
 from localcdap.api.metadata import WORKFLOW, WORKFLOW_NAME, Metadata, MetadataEntity, ScopedMetadata
 from localcdap.api.pipeline import StageConnection
 from localcdap.api.security import Authorizer, Permission
 from localcdap.metadata.audit import AuditLog, AuditMessage, AuditType
-from localcdap.metadata.external_datasets import DatasetUse
 from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField
 from localcdap.metadata.lineage.pipeline_lineage import build_lineage
 from localcdap.metadata.lineage.relations import (
@@ -35,7 +45,54 @@ from localcdap.metadata.mutations import UpdateMutation
 from localcdap.metadata.store import MetadataStore
 from localcdap.pipeline.rules.plugin_types import CONDITION
 from localcdap.security.principals import current_principal, get_current_user
+from localcdap.store import dataset_catalog, table_catalog
 from localcdap.store.store import Transaction
+
+
+class DatasetUse(msgspec.Struct, frozen=True):
+    """A dataset that a run has read or written."""
+
+    dataset: str
+    is_write: bool
+    document: str | None = None
+    """The schema of its records; None when it is not known."""
+    tables: tuple[str, ...] = ()
+    """The tables of the instance that hold the data."""
+
+
+def keep_external_datasets(
+    tx: Transaction, namespace: str, uses: Iterable[DatasetUse]
+) -> list[tuple[type[EntityEvent], str]]:
+    """Create an external dataset for each used name that neither a table nor a dataset has.
+
+    One whose table has changed its schema, or is another one, follows it. Others stay as they are.
+
+    :returns: the names that were created or updated.
+    """
+    changes: list[tuple[type[EntityEvent], str]] = []
+    names = table_catalog.list_names(tx, namespace)
+    for use in {each.dataset: each for each in uses if each.dataset not in names}.values():
+        held = dataset_catalog.find_dataset(tx, namespace, use.dataset)
+        properties = _make_properties(tx, namespace, use)
+        if held is not None:
+            given = held.specification.properties
+            if held.specification.type != EXTERNAL_TYPE or TABLE not in properties:
+                continue
+            properties = {**given, **properties}
+            if properties == given:
+                continue
+        specification = BUILT_IN_TYPES[EXTERNAL_TYPE].configure(use.dataset, properties)
+        dataset_catalog.save_dataset(tx, namespace, specification)
+        changes.append((EntityCreated if held is None else EntityUpdated, use.dataset))
+    return changes
+
+
+def _make_properties(tx: Transaction, namespace: str, use: DatasetUse) -> dict[str, str]:
+    entry = table_catalog.find_entry(tx, namespace, use.tables[0]) if len(use.tables) == 1 else None
+    if entry is not None:
+        return {SCHEMA: entry.document, TABLE: entry.name}
+    return {} if use.document is None else {SCHEMA: use.document}
+
 
 _DAY_MS: Final = 86_400_000
 _EVERY_MS: Final = 3_600_000

@@ -20,7 +20,7 @@ from localcdap.engine.messages.spool import (
     MetadataOperations,
 )
 from localcdap.messaging.topics import Topics
-from localcdap.metadata.external_datasets import DatasetUse, keep_external_datasets
+from localcdap.metadata.accesses import DatasetUse, keep_external_datasets
 from localcdap.runs.model import Run, get_now
 from localcdap.store.store import Transaction
 

@@ -9,7 +9,7 @@ import pytest
 from localcdap.api.app.events import EntityCreated, EntityUpdated
 from localcdap.api.schema import Schema
 from localcdap.datasets.model import DatasetRequest
-from localcdap.metadata.external_datasets import DatasetUse, keep_external_datasets
+from localcdap.metadata.accesses import DatasetUse, keep_external_datasets
 from localcdap.store import table_catalog
 from localcdap.testing.instance import TemporaryInstance
 

@@ -8,9 +8,8 @@ from localcdap.api.lineage import EdgeKind
 from localcdap.api.metadata import WORKFLOW, WORKFLOW_NAME, MetadataEntity
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.host.cdap import Cdap
-from localcdap.metadata.accesses import AccessRecorder
+from localcdap.metadata.accesses import AccessRecorder, DatasetUse, keep_external_datasets
 from localcdap.metadata.audit import AuditLog
-from localcdap.metadata.external_datasets import DatasetUse, keep_external_datasets
 from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField, Influence
 from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
 from localcdap.metadata.lineage.relations import DatasetId, ProgramId, ProgramRunId
