@@ -184,7 +184,7 @@ def export(instance: Instance, file: Path | None) -> None:
 
     The file is sorted, so that it can be kept in a version control system. Without FILE, it is printed.
     """
-    from localcdap.metadata.user_files import write_user_metadata
+    from localcdap.metadata.service import write_user_metadata
 
     with instance.connect() as cdap:
         text = write_user_metadata(cdap.metadata.export(instance.namespace), instance.namespace)
@@ -215,7 +215,7 @@ def import_(instance: Instance, file: Path, replace: bool) -> None:
 
 
 def _read_file(file: Path, namespace: str) -> list[UserMetadata]:
-    from localcdap.metadata.user_files import read_user_metadata
+    from localcdap.metadata.service import read_user_metadata
 
     try:
         return read_user_metadata(read_text(str(file)), namespace)
