@@ -210,7 +210,7 @@ class _Sample:
     def _write_edges(self, tx: Transaction, number: int) -> None:
         from localcdap.engine.messages.dataset_names import format_table_place
         from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField
-        from localcdap.metadata.lineage.place_records import DatasetPlace
+        from localcdap.metadata.lineage.relations import DatasetPlace
 
         source, target = self._find_datasets(number)
         edges = [ColumnEdge(DatasetField(source, f), DatasetField(target, f)) for f in _FIELDS]

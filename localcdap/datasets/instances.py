@@ -41,8 +41,7 @@ from localcdap.datasets.storage import NamespaceStorage, refuse_shared_folder
 from localcdap.datasets.types import DatasetTypes, PreparedChange
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.audit import AuditLog
-from localcdap.metadata.lineage.relations import DatasetId
-from localcdap.metadata.lineage.usage import DatasetUsage, list_usage_of_dataset
+from localcdap.metadata.lineage.relations import DatasetId, DatasetUsage, list_usage_of_dataset
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent

@@ -26,7 +26,7 @@ from localcdap.engine.messages.dataset_names import (
 )
 from localcdap.engine.messages.flow import SINKS, SOURCE
 from localcdap.engine.messages.spool import DatasetAccess, RunStatus
-from localcdap.metadata.lineage.place_records import PlaceRecords
+from localcdap.metadata.lineage.relations import PlaceRecords
 from localcdap.metadata.store import MetadataStore
 from localcdap.namespaces.connections import is_secret_name
 from localcdap.openlineage.datasets import DatasetDescriber

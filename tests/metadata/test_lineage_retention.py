@@ -7,8 +7,13 @@ import uuid
 import pytest
 
 from localcdap.metadata.accesses import LineageRetention
-from localcdap.metadata.lineage.relation_records import RelationRecords
-from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId, Relation
+from localcdap.metadata.lineage.relations import (
+    AccessType,
+    DatasetId,
+    ProgramId,
+    Relation,
+    RelationRecords,
+)
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.store.store import Store

@@ -16,14 +16,15 @@ from typing import Protocol
 import msgspec
 
 from localcdap.api.errors import BadRequestError
-from localcdap.metadata.lineage.place_records import FindSame, find_none
 from localcdap.metadata.lineage.relations import (
     AccessType,
     DatasetId,
+    FindSame,
     ProgramId,
     ProgramRunId,
     Relation,
     RelationGroup,
+    find_none,
     find_scan_range,
     group_relations,
 )
@@ -132,7 +133,7 @@ class LineageRuns(Protocol):
 
 
 class RelationReader(Protocol):
-    """Reads relations, as :class:`localcdap.metadata.lineage.relation_records.RelationRecords` does."""
+    """Reads relations, as :class:`localcdap.metadata.lineage.relations.RelationRecords` does."""
 
     def find_programs(self, datasets: Set[DatasetId], times: tuple[int, int]) -> set[ProgramId]:
         """Return the programs that used datasets in any run of a range of time.

@@ -7,8 +7,13 @@ from typing import Final
 
 from localcdap.metadata.lineage.dataset_lineage import Lineage
 from localcdap.metadata.lineage.field_answers import Direction
-from localcdap.metadata.lineage.place_records import FindSame, find_none
-from localcdap.metadata.lineage.relations import AccessType, DatasetId, RelationGroup
+from localcdap.metadata.lineage.relations import (
+    AccessType,
+    DatasetId,
+    FindSame,
+    RelationGroup,
+    find_none,
+)
 
 READS: Final = frozenset((AccessType.READ, AccessType.READ_WRITE, AccessType.UNKNOWN))
 """The accesses by which data may go from a dataset into a program."""

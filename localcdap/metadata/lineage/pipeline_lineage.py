@@ -34,8 +34,7 @@ from localcdap.metadata.lineage.pipeline_operations import (
     describe_checks,
     list_stage_inputs,
 )
-from localcdap.metadata.lineage.place_records import DatasetPlace
-from localcdap.metadata.lineage.relations import DatasetId
+from localcdap.metadata.lineage.relations import DatasetId, DatasetPlace
 from localcdap.pipeline.rules.plugin_types import ERROR_TRANSFORM, JOINER, SINKS, SOURCES
 
 

@@ -33,14 +33,17 @@ from localcdap.metadata.lineage.field_answers import (
 )
 from localcdap.metadata.lineage.field_lineage import EndPointField, FieldLineageInfo
 from localcdap.metadata.lineage.field_records import INCOMING, OUTGOING, FieldRecords
-from localcdap.metadata.lineage.place_records import DatasetPlace, PlaceRecords
-from localcdap.metadata.lineage.relation_records import RelationRecords
 from localcdap.metadata.lineage.relations import (
     DatasetId,
+    DatasetPlace,
+    DatasetUsage,
+    PlaceRecords,
     ProgramId,
     ProgramRunId,
     Relation,
     RelationGroup,
+    RelationRecords,
+    list_usage_of_namespace,
 )
 from localcdap.metadata.lineage.time_range import TimeRange
 from localcdap.metadata.lineage.traversal import (
@@ -50,7 +53,6 @@ from localcdap.metadata.lineage.traversal import (
     trace_datasets,
     trace_fields,
 )
-from localcdap.metadata.lineage.usage import DatasetUsage, list_usage_of_namespace
 from localcdap.metadata.lineage.visible_lineage import (
     ALL_VISIBLE,
     DatasetRecords,

@@ -11,8 +11,14 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.lineage import EdgeType
 from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.edge_records import ApplicationEdge
-from localcdap.metadata.lineage.place_records import FindSame, find_none
-from localcdap.metadata.lineage.relations import AccessType, DatasetEdge, DatasetId, ProgramId
+from localcdap.metadata.lineage.relations import (
+    AccessType,
+    DatasetEdge,
+    DatasetId,
+    FindSame,
+    ProgramId,
+    find_none,
+)
 
 MOST_EDGES: Final = 5_000
 """The edges of a graph when a search names no limit; nobody can read a larger drawing."""

@@ -27,15 +27,15 @@ from localcdap.metadata.lineage.field_answers import (
     OperationInfo,
     ProgramOperations,
 )
-from localcdap.metadata.lineage.place_records import FindSame
 from localcdap.metadata.lineage.relations import (
     AccessType,
     DatasetEdge,
     DatasetId,
+    DatasetUsage,
+    FindSame,
     ProgramId,
     RelationGroup,
 )
-from localcdap.metadata.lineage.usage import DatasetUsage
 from localcdap.security.access import SwitchedAuthorizer
 from localcdap.security.principals import current_principal
 from localcdap.store.store import Transaction

@@ -7,8 +7,14 @@ import pytest
 from localcdap.api.lineage import EdgeKind
 from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField, Influence
 from localcdap.metadata.lineage.field_answers import Direction
-from localcdap.metadata.lineage.place_records import DatasetPlace, PlaceRecords
-from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId, Relation
+from localcdap.metadata.lineage.relations import (
+    AccessType,
+    DatasetId,
+    DatasetPlace,
+    PlaceRecords,
+    ProgramId,
+    Relation,
+)
 from localcdap.metadata.lineage.time_range import TimeRange
 
 TABLE = "table ns.shop.orders"

@@ -18,7 +18,7 @@ from localcdap.datasets.model import DatasetDetail
 from localcdap.datasets.sql import SqlRequest
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.audit import AuditMessage, AuditQuery
-from localcdap.metadata.lineage.usage import DatasetUsage
+from localcdap.metadata.lineage.relations import DatasetUsage
 from localcdap.text import format_size, format_time, plural, sanitize_for_terminal
 from localcdap.tui.screens.tables.completion import quote_where_needed
 from localcdap.tui.studio import StudioNode
