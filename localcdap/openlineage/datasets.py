@@ -12,7 +12,7 @@ import msgspec
 from localcdap.engine.messages.dataset_names import DatasetName
 from localcdap.engine.messages.spool import DatasetAccess
 from localcdap.metadata.lineage.column_edges import ColumnEdge
-from localcdap.metadata.lineage.edge_records import EdgeRecords
+from localcdap.metadata.lineage.field_records import EdgeRecords
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.metadata.records import list_inside
 from localcdap.metadata.store import MetadataStore

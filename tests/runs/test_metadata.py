@@ -15,7 +15,7 @@ from localcdap.api.metadata import Metadata, MetadataEntity
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.metadata.audit import AuditQuery, AuditType
 from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField
-from localcdap.metadata.lineage.edge_records import EdgeRecords
+from localcdap.metadata.lineage.field_records import EdgeRecords
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.runs.model import Run
 from localcdap.runs.preview.model import PreviewRequest

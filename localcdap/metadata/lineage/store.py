@@ -15,7 +15,6 @@ from localcdap.metadata.lineage.dataset_lineage import (
     compute_lineage,
 )
 from localcdap.metadata.lineage.directions import restrict_direction
-from localcdap.metadata.lineage.edge_records import EdgeRecords
 from localcdap.metadata.lineage.field_answers import (
     DatasetFieldLineage,
     Direction,
@@ -32,7 +31,7 @@ from localcdap.metadata.lineage.field_answers import (
     to_end_point,
 )
 from localcdap.metadata.lineage.field_lineage import EndPointField, FieldLineageInfo
-from localcdap.metadata.lineage.field_records import INCOMING, OUTGOING, FieldRecords
+from localcdap.metadata.lineage.field_records import INCOMING, OUTGOING, EdgeRecords, FieldRecords
 from localcdap.metadata.lineage.relations import (
     DatasetId,
     DatasetPlace,

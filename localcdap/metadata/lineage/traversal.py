@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError
 from localcdap.api.lineage import EdgeType
 from localcdap.metadata.lineage.column_edges import DatasetField
-from localcdap.metadata.lineage.edge_records import ApplicationEdge
+from localcdap.metadata.lineage.field_records import ApplicationEdge
 from localcdap.metadata.lineage.relations import (
     AccessType,
     DatasetEdge,

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from localcdap.api.metadata import DATASET, MetadataEntity
 from localcdap.metadata.entities import from_key
-from localcdap.metadata.lineage.edge_records import ApplicationEdge
 from localcdap.metadata.lineage.field_answers import (
     DatasetFieldLineage,
     DatasetFields,
@@ -27,6 +26,7 @@ from localcdap.metadata.lineage.field_answers import (
     OperationInfo,
     ProgramOperations,
 )
+from localcdap.metadata.lineage.field_records import ApplicationEdge
 from localcdap.metadata.lineage.relations import (
     AccessType,
     DatasetEdge,

@@ -6,7 +6,7 @@ import pytest
 
 from localcdap.api.lineage import EdgeKind
 from localcdap.metadata.lineage.column_edges import DatasetField, Influence
-from localcdap.metadata.lineage.edge_records import ApplicationEdge
+from localcdap.metadata.lineage.field_records import ApplicationEdge
 from localcdap.metadata.lineage.relations import AccessType, DatasetEdge, DatasetId, ProgramId
 from localcdap.metadata.lineage.service import DatasetTrace, FieldTrace
 from localcdap.metadata.lineage.traversal import (
