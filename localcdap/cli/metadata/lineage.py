@@ -149,7 +149,7 @@ def _print_trace(instance: Instance, trace: FieldTrace, field: str) -> int:
 def _list_edges(
     graph: FieldGraph, namespace: str, *, upstream: bool
 ) -> list[tuple[int, str, str, str, str]]:
-    from localcdap.metadata.lineage.edge_texts import SAME_DATA, describe_influence, format_field
+    from localcdap.metadata.lineage.column_edges import SAME_DATA, describe_influence, format_field
 
     distances = {node.field: node.distance for node in graph.nodes}
     rows = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcdap.metadata.lineage.edge_texts import describe_influence, format_field
+from localcdap.metadata.lineage.column_edges import describe_influence, format_field
 from localcdap.metadata.lineage.impact import (
     ADDED,
     SOURCES,
