@@ -13,8 +13,8 @@ from localcdap.metadata.lineage.dataset_lineage import (
     LineageRecord,
     LineageRuns,
     compute_lineage,
+    restrict_direction,
 )
-from localcdap.metadata.lineage.directions import restrict_direction
 from localcdap.metadata.lineage.field_answers import (
     DatasetFieldLineage,
     Direction,
