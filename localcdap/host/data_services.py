@@ -42,7 +42,7 @@ from localcdap.messaging.topics import Topics
 from localcdap.metadata.accesses import AccessRecorder, LineageRetention
 from localcdap.metadata.audit import AuditLog, AuditService
 from localcdap.metadata.emitted import EmittedMetadataListener
-from localcdap.metadata.lineage.designed import DesignedLineage
+from localcdap.metadata.lineage.pipeline_lineage import DesignedLineage
 from localcdap.metadata.lineage.service import LineageService
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.service import MetadataService, create_checks

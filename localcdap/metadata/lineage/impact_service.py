@@ -12,7 +12,6 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.api.lineage import EdgeKind, find_dataset_name
 from localcdap.api.pipeline import StageSpec
 from localcdap.metadata.lineage.column_edges import DatasetField
-from localcdap.metadata.lineage.designed import DesignedLineage
 from localcdap.metadata.lineage.impact import (
     ADDED,
     DatasetFieldChange,
@@ -22,7 +21,11 @@ from localcdap.metadata.lineage.impact import (
     compare_stages,
     list_unused,
 )
-from localcdap.metadata.lineage.pipeline_lineage import StageFieldLineage, trace_stage_field
+from localcdap.metadata.lineage.pipeline_lineage import (
+    DesignedLineage,
+    StageFieldLineage,
+    trace_stage_field,
+)
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.lineage.visible_lineage import VisibleLineage, find_visible
