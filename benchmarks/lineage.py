@@ -190,7 +190,7 @@ class _Sample:
     def _build_info(self, number: int) -> FieldLineageInfo:
         from localcdap.api.lineage import EndPoint
         from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
-        from localcdap.metadata.lineage.operations import (
+        from localcdap.metadata.lineage.pipeline_operations import (
             InputField,
             PlatformRead,
             PlatformTransform,

@@ -13,7 +13,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError
 from localcdap.api.lineage import EdgeKind, EdgeType
 from localcdap.metadata.lineage.field_lineage import EndPointField, FieldLineageInfo
-from localcdap.metadata.lineage.operations import PlatformTransform
+from localcdap.metadata.lineage.pipeline_operations import PlatformTransform
 from localcdap.metadata.lineage.relations import DatasetId
 
 _ORDER: Final = {kind: number for number, kind in enumerate(EdgeKind)}

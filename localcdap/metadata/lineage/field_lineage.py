@@ -14,7 +14,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.lineage import EndPoint
-from localcdap.metadata.lineage.operations import (
+from localcdap.metadata.lineage.pipeline_operations import (
     InputField,
     PlatformOperation,
     PlatformRead,

@@ -17,7 +17,7 @@ from localcdap.api.lineage import EdgeKind, EdgeType, EndPoint
 from localcdap.decoders import decode_json
 from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField, Influence
 from localcdap.metadata.lineage.field_lineage import EndPointField, FieldLineageInfo
-from localcdap.metadata.lineage.operations import PlatformOperation
+from localcdap.metadata.lineage.pipeline_operations import PlatformOperation
 from localcdap.metadata.lineage.relations import DatasetId, ProgramId, ProgramRunId
 from localcdap.metadata.lineage.time_range import TimeRange
 from localcdap.store.store import Transaction

@@ -29,8 +29,9 @@ from localcdap.api.tables import TableShape
 from localcdap.engine.messages.dataset_names import list_places
 from localcdap.metadata.lineage.column_edges import IDENTITY, ColumnEdge, DatasetField, Influence
 from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
-from localcdap.metadata.lineage.operations import PlatformRead, PlatformWrite
 from localcdap.metadata.lineage.pipeline_operations import (
+    PlatformRead,
+    PlatformWrite,
     RecordedStage,
     StageOperationsCheck,
     check_stage_operations,

@@ -9,7 +9,7 @@ from localcdap.api.lineage import (
     FieldWriteOperation,
 )
 from localcdap.api.pipeline import StageConnection
-from localcdap.metadata.lineage.operations import (
+from localcdap.metadata.lineage.pipeline_operations import (
     InputField,
     PlatformRead,
     PlatformTransform,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcdap.api.lineage import EndPoint
 from localcdap.metadata.lineage.field_lineage import EndPointField
-from localcdap.metadata.lineage.operations import (
+from localcdap.metadata.lineage.pipeline_operations import (
     InputField,
     PlatformRead,
     PlatformTransform,

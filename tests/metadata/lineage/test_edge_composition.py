@@ -18,7 +18,6 @@ from localcdap.metadata.lineage.column_edges import (
     read_operation_edges,
 )
 from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
-from localcdap.metadata.lineage.operations import PlatformTransform
 from localcdap.metadata.lineage.pipeline_lineage import (
     DatasetWrite,
     StageEdge,
@@ -26,6 +25,7 @@ from localcdap.metadata.lineage.pipeline_lineage import (
     compose_edges,
     connect_fields,
 )
+from localcdap.metadata.lineage.pipeline_operations import PlatformTransform
 from localcdap.metadata.lineage.relations import DatasetId
 from tests.metadata.lineage.samples import end as end_point
 from tests.metadata.lineage.samples import inputs, people, read, write

@@ -19,7 +19,7 @@ from localcdap.metadata.lineage.field_answers import (
 )
 from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
 from localcdap.metadata.lineage.field_records import INCOMING, OUTGOING, FieldRecords
-from localcdap.metadata.lineage.operations import PlatformTransform
+from localcdap.metadata.lineage.pipeline_operations import PlatformTransform
 from localcdap.metadata.lineage.relations import DatasetId, ProgramId, ProgramRunId
 from localcdap.metadata.lineage.time_range import TimeRange
 from tests.metadata.lineage.run_ids import make_run

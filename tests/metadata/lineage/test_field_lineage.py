@@ -11,7 +11,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.lineage import EndPoint
 from localcdap.decoders import decode_json
 from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
-from localcdap.metadata.lineage.operations import (
+from localcdap.metadata.lineage.pipeline_operations import (
     PlatformOperation,
     PlatformRead,
     PlatformWrite,

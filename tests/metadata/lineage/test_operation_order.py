@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from localcdap.api.errors import BadRequestError
-from localcdap.metadata.lineage.operations import sort_operations
+from localcdap.metadata.lineage.pipeline_operations import sort_operations
 from tests.metadata.lineage.samples import DESTINATION, SOURCE, read, transform, write
 
 READ = read("read", SOURCE, "offset", "body")

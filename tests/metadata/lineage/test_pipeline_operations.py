@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.metadata.lineage.operations import PlatformTransform
 from localcdap.metadata.lineage.pipeline_operations import (
+    PlatformTransform,
     RecordedStage,
     convert_operations,
     convert_pipeline,
