@@ -34,8 +34,8 @@ from localcdap.artifacts.directories.sync import (
     Deployer,
 )
 from localcdap.artifacts.directories.trash import move_to_trash, put_back
-from localcdap.artifacts.documentation import read_documentation
 from localcdap.artifacts.index import ArtifactIndex
+from localcdap.artifacts.inspection import read_documentation
 from localcdap.artifacts.model import (
     DEFAULT_NAMESPACE,
     USER,
