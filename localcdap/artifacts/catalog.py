@@ -27,9 +27,8 @@ from localcdap.artifacts.model import (
     PluginClass,
     PluginRef,
 )
-from localcdap.artifacts.parents import find_supported_apps
 from localcdap.artifacts.selection import Candidate, artifact_order
-from localcdap.artifacts.version import ArtifactVersion
+from localcdap.artifacts.version import ArtifactVersion, find_supported_apps
 
 TYPE_OF_DATASETS = "dataset"
 """The plugin type in references to dataset types."""

@@ -21,8 +21,7 @@ from localcdap.artifacts.model import (
     PluginLookup,
     PluginRef,
 )
-from localcdap.artifacts.parents import APPS
-from localcdap.artifacts.version import ArtifactVersion, VersionRange
+from localcdap.artifacts.version import APPS, ArtifactVersion, VersionRange
 from localcdap.text import nearest_names
 
 _MOST_SUGGESTIONS: Final = 5

@@ -51,9 +51,8 @@ from localcdap.artifacts.model import (
     PluginSummary,
     SyncReport,
 )
-from localcdap.artifacts.parents import APP_VERSION, APPS
 from localcdap.artifacts.selection import Candidate, choose, filter_usable, look_up, narrow
-from localcdap.artifacts.version import VersionRange
+from localcdap.artifacts.version import APP_VERSION, APPS, VersionRange
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import Target, of_namespace, open_to_all, requires
 from localcdap.store.store import Store, Transaction

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import BadRequestError
-from localcdap.artifacts.parents import find_supported_apps
+from localcdap.artifacts.version import find_supported_apps
 from tests.artifacts.authoring import project, source, write
 
 BOTH = {"cdap-data-pipeline", "cdap-data-streams"}

@@ -19,7 +19,7 @@ from localcdap.api import BatchSource
 from localcdap.api.methods import find_plugin_methods, plugin_method
 from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.inspection import inspect_artifact
-from localcdap.artifacts.parents import ParentRange
+from localcdap.artifacts.version import ParentRange
 from localcdap.cli.main import cli
 from localcdap.pipeline_tests.reader import read_test
 from localcdap.settings import OPTIONS, Settings, read_settings

@@ -15,8 +15,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.artifacts.directories.contents import to_printable
-from localcdap.artifacts.parents import check_parents
-from localcdap.artifacts.version import ArtifactVersion, split_file_name
+from localcdap.artifacts.version import ArtifactVersion, check_parents, split_file_name
 
 PROJECT_FILE: Final = "pyproject.toml"
 _NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,255}")

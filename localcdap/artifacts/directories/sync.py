@@ -24,7 +24,7 @@ from localcdap.artifacts.directories.identity import ArtifactIdentity, get_sidec
 from localcdap.artifacts.index import ArtifactContent, ArtifactEntry, ArtifactIndex
 from localcdap.artifacts.model import Inspection
 from localcdap.artifacts.module_rules import ModuleRules
-from localcdap.artifacts.parents import APP_VERSION
+from localcdap.artifacts.version import APP_VERSION
 from localcdap.moved import MOVED
 from localcdap.store.store import Transaction
 

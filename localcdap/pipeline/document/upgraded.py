@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from localcdap.artifacts.parents import APP_VERSION
+from localcdap.artifacts.version import APP_VERSION
 from localcdap.pipeline.document.changes import copy_configuration
 from localcdap.pipeline.document.legacy import is_legacy, upgrade
 from localcdap.pipeline.document.model import PipelineDocument, PipelineType

@@ -20,8 +20,7 @@ from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.api.metadata import PROGRAM_TYPES, WORKFLOW, WORKFLOW_NAME, MetadataEntity
 from localcdap.api.pipeline import PipelineSpec
 from localcdap.artifacts.model import ArtifactSelector, PluginLookup, PluginRef
-from localcdap.artifacts.parents import APP_VERSION
-from localcdap.artifacts.version import ArtifactVersion, VersionRange
+from localcdap.artifacts.version import APP_VERSION, ArtifactVersion, VersionRange
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.reader import STREAMING_ARTIFACTS
 from localcdap.pipeline.validation.plugin_templates import TemplateUse

@@ -8,8 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError, DocumentError
-from localcdap.artifacts.parents import APP_VERSION
-from localcdap.artifacts.version import VersionRange
+from localcdap.artifacts.version import APP_VERSION, VersionRange
 from localcdap.pipeline.document.values import as_text
 
 SPEC: Final = "spec.json"

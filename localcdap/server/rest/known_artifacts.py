@@ -12,7 +12,7 @@ import msgspec
 
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import ArtifactDetail, PluginClass
-from localcdap.artifacts.parents import APP_VERSION
+from localcdap.artifacts.version import APP_VERSION
 from localcdap.decoders import convert
 from localcdap.pipeline.document.model import PipelineType
 from localcdap.server.rest.request import RestRequest

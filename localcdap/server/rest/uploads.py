@@ -18,7 +18,7 @@ import msgspec
 from localcdap.api.failures import ArtifactId
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
-from localcdap.artifacts.parents import check_parents
+from localcdap.artifacts.version import check_parents
 from localcdap.files.atomic import replace_file
 from localcdap.server.rest.answers import RestError, encode
 from localcdap.server.rest.known_artifacts import (

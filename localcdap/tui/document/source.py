@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import BadRequestError, NotFoundError
-from localcdap.artifacts.parents import APP_VERSION, APPS
+from localcdap.artifacts.version import APP_VERSION, APPS
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.tui.document.local_document import LocalDocument

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from localcdap.artifacts.parents import APP_VERSION
+from localcdap.artifacts.version import APP_VERSION
 from localcdap.server.rest.answers import Answer, RestError, send_json, send_text
 from localcdap.server.rest.request import RestRequest
 from localcdap.server.rest.router import RouteTable
