@@ -17,10 +17,10 @@ from localcdap.artifacts.catalog import (
     AnyNamespace,
     Catalog,
     Namespaces,
+    compare_catalogs,
     list_capability_warnings,
     list_orphaned_artifacts,
 )
-from localcdap.artifacts.changes import compare_catalogs
 from localcdap.artifacts.directories.artifact_paths import (
     ArtifactPath,
     find_system_artifacts,

@@ -20,7 +20,7 @@ from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.jobs.launcher import JobLauncher
 from localcdap.apps.jobs.service import JobService
 from localcdap.apps.processes import AppProcesses
-from localcdap.artifacts.changes import make_change_publisher
+from localcdap.artifacts.catalog import make_change_publisher
 from localcdap.artifacts.directories.trash import move_folders_to_trash
 from localcdap.artifacts.model import SyncReport
 from localcdap.artifacts.service import ArtifactService
