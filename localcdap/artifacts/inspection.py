@@ -237,7 +237,7 @@ def _describe_import_error(error: BaseException, place: Path, package: str) -> s
             "name; elsewhere use __package__, as in importlib.resources.files(__package__)."
         )
     # Imported here, because its imports would slow down the start of each worker.
-    from localcdap.artifacts.requirements import install_command
+    from localcdap.artifacts.selection import install_command
 
     return f"{text}. Install it: {install_command(error.name, place)}"
 

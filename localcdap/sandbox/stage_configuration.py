@@ -292,7 +292,7 @@ def _add_raised(error: BaseException, failures: FailureCollector, path: Path) ->
         case LocalcdapError():
             failures.add(error.message, error.corrective_action)
         case ModuleNotFoundError(name=str(module)):
-            from localcdap.artifacts.requirements import install_command
+            from localcdap.artifacts.selection import install_command
 
             action = f"Install it: {install_command(module, path)}"
             failures.add(f"The plugin needs the Python module '{module}'.", action).with_stacktrace(
