@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from localcdap.api.errors import OAuthError
 from localcdap.http_redirects import RefuseRedirects
-from localcdap.namespaces.oauth_model import BASIC_AUTH, OAuthClient, OAuthProvider, TokenAnswer
+from localcdap.namespaces.oauth import BASIC_AUTH, OAuthClient, OAuthProvider, TokenAnswer
 
 _TIMEOUT_S: Final = 30
 _MOST_ANSWER: Final = 1 << 20

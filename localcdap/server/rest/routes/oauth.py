@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from localcdap.namespaces.oauth_model import (
+from localcdap.namespaces.oauth import (
     BASIC_AUTH,
     FORM_BODY,
     OAuthClient,
