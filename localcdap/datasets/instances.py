@@ -42,7 +42,7 @@ from localcdap.datasets.types import DatasetTypes, PreparedChange
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.audit import AuditLog
 from localcdap.metadata.lineage.relations import DatasetId, DatasetUsage, list_usage_of_dataset
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
 from localcdap.sandbox.dataset_calls import DatasetAction, DatasetCall

@@ -30,7 +30,7 @@ from localcdap.api.sql_names import quote_identifier
 from localcdap.decoders import convert
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import TopicMessage
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.store.store import Transaction
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.tables import StructuredTables

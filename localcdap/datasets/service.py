@@ -27,7 +27,7 @@ from localcdap.api.security import Permission
 from localcdap.api.tables import TableShape
 from localcdap.datasets.specifications import get_given_properties, holds_nothing, lay_out
 from localcdap.messaging.topics import Topics
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import of_dataset, of_namespace, requires, shows_visible

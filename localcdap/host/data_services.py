@@ -50,9 +50,9 @@ from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import SystemMetadataWriter
 from localcdap.namespaces.client_documents import ClientDocumentService
 from localcdap.namespaces.connections import ConnectionService
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.oauth import OAuthService
 from localcdap.namespaces.preferences import PreferenceService
-from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import FileVault, KeyringVault, SecureKeyService, has_keyring
 from localcdap.namespaces.service import NamespaceService
 from localcdap.openlineage.destinations import MIB, Destination, EventFile

@@ -11,8 +11,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import PROGRAM_TYPES, WORKFLOW_NAME, MetadataEntity
 from localcdap.api.security import Permission
 from localcdap.decoders import decode_json
-from localcdap.namespaces.model import SYSTEM
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import SYSTEM, NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.security.access import Target, of_namespace, requires
 from localcdap.store.store import Store, Transaction

@@ -25,7 +25,7 @@ from localcdap.api.errors import BadRequestError, NotFoundError, StoreError
 from localcdap.api.security import Permission
 from localcdap.decoders import decode_json
 from localcdap.files.atomic import write_internal_file
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.security.access import of_namespace, requires
 from localcdap.store.store import Store, Transaction

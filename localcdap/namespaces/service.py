@@ -22,10 +22,10 @@ from localcdap.namespaces.model import (
     Namespace,
     NamespaceCreation,
     NamespaceDeletion,
+    NamespaceResource,
     check_namespace_name,
     make_missing_error,
 )
-from localcdap.namespaces.resources import NamespaceResource
 from localcdap.security.access import of_namespace, open_to_all, requires, shows_visible
 from localcdap.store.store import Store, Transaction
 

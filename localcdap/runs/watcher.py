@@ -19,7 +19,7 @@ from localcdap.api.security import Authorizer
 from localcdap.engine.messages.orders import SPOOL, UNREADABLE_ORDER
 from localcdap.engine.messages.spool import Message
 from localcdap.messaging.consumer import SpoolConsumer
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets
 from localcdap.processes.identity import ProcessIdentity, is_alive
 from localcdap.processes.tree import interrupt

@@ -9,7 +9,7 @@ from typing import Final
 from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Authorizer, Permission
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.library import application_records
 from localcdap.rpc.methods import non_idempotent

@@ -8,7 +8,7 @@ from typing import Any
 
 from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
 from localcdap.api.security import Permission
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import of_namespace, open_to_all, requires

@@ -48,8 +48,8 @@ from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.service import MetadataService, create_checks
 from localcdap.metadata.store import MetadataStore
 from localcdap.namespaces.connections import ConnectionService
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.preferences import PreferenceService
-from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import FileVault, SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.environment import EnvironmentFactory

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError, ConflictError, LocalcdapError, NotFoundError
 from localcdap.messaging.topics import Topics
-from localcdap.namespaces.model import Namespace
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import Namespace, NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store, Transaction
 
@@ -268,7 +267,7 @@ DELETION = """
 import os, sys
 from pathlib import Path
 from localcdap.messaging.topics import Topics
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store
 from tests.namespaces.test_service import Things

@@ -20,7 +20,7 @@ from localcdap.apps.jobs.records import JobRecords, QueuedJob, StoredJob
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.reader import read_document
 from localcdap.runs.model import get_now

@@ -16,7 +16,7 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.api.pipeline import PipelineSpec
 from localcdap.api.security import Permission
 from localcdap.messaging.topics import Topics
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.changes import copy_configuration, rename_pipeline
 from localcdap.pipeline.document.model import PipelineDocument

@@ -19,7 +19,7 @@ from localcdap.api.failures import ArtifactId
 from localcdap.api.security import Permission
 from localcdap.decoders import decode_json
 from localcdap.messaging.topics import Topics
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.changes import copy_configuration
 from localcdap.pipeline.document.reader import read_document

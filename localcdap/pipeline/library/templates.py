@@ -11,7 +11,7 @@ from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.api.security import Permission
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.decoders import decode_json
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.source import require_text
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate, index_templates

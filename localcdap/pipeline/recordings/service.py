@@ -7,7 +7,7 @@ from typing import Final
 
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.security import Permission
-from localcdap.namespaces.resources import NamespaceResource
+from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.recordings.model import (
     INSTANCE,
