@@ -13,8 +13,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Authorizer, Permission
 from localcdap.namespaces.service import NamespaceService
-from localcdap.security.authorizer import ALLOW_ALL
-from localcdap.security.owners import Owned
+from localcdap.security.authorizer import ALLOW_ALL, Owned
 from localcdap.security.principals import current_principal
 from localcdap.store.store import Store, Transaction
 

@@ -63,8 +63,7 @@ from localcdap.runs.startup.profiles import Profiles, RemoteProfile
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.schedules.records import describe_schedules
 from localcdap.security.access import AccessChecks
-from localcdap.security.authorizer import PrivilegeAuthorizer, PrivilegeFile
-from localcdap.security.owners import OwnerPrivileges
+from localcdap.security.authorizer import OwnerPrivileges, PrivilegeAuthorizer, PrivilegeFile
 from localcdap.security.privileges import Privileges
 from localcdap.security.service import SecurityService
 from localcdap.settings import Settings, load_settings
