@@ -30,8 +30,16 @@ from localcdap.metadata.lineage.relations import PlaceRecords
 from localcdap.metadata.store import MetadataStore
 from localcdap.namespaces.connections import is_secret_name
 from localcdap.openlineage.datasets import DatasetDescriber
-from localcdap.openlineage.facets import create_job_facets, create_run_facets
-from localcdap.openlineage.model import START, Job, JobEvent, JobRun, RunEvent, format_time
+from localcdap.openlineage.model import (
+    START,
+    Job,
+    JobEvent,
+    JobRun,
+    RunEvent,
+    create_job_facets,
+    create_run_facets,
+    format_time,
+)
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import STREAMING_ARTIFACTS, read_document
 from localcdap.pipeline.library import application_records

@@ -16,12 +16,14 @@ from localcdap.metadata.lineage.field_records import EdgeRecords
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.metadata.records import list_inside
 from localcdap.metadata.store import MetadataStore
-from localcdap.openlineage.facets import (
+from localcdap.openlineage.model import (
+    Facets,
+    LineageDataset,
     create_column_lineage_facet,
+    create_facet,
     create_schema_facet,
     list_tags,
 )
-from localcdap.openlineage.model import Facets, LineageDataset, create_facet
 from localcdap.runs.model import StageCounts
 from localcdap.store.store import Transaction
 
