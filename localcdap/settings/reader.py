@@ -21,7 +21,7 @@ from localcdap.api.errors import BadRequestError, SettingsError
 from localcdap.artifacts.capabilities import CapabilityRequirement
 from localcdap.decoders import convert
 from localcdap.engine.endpoint import find_address_error, hide_parameters
-from localcdap.openlineage.environment import list_client_settings, list_disabled_settings
+from localcdap.openlineage.destinations import list_client_settings, list_disabled_settings
 from localcdap.pipeline.recordings.model import parse_recording
 from localcdap.security.privileges import read_user_privileges
 from localcdap.settings.model import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import SettingsError
-from localcdap.openlineage.environment import find_unknown_transport
+from localcdap.openlineage.destinations import find_unknown_transport
 from localcdap.settings import Settings, describe_settings, read_settings
 from localcdap.tui.screens.settings.rows import build_rows
 

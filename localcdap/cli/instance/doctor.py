@@ -250,7 +250,7 @@ def _check_metadata(set_aside: list[SetAsideMetadata]) -> Iterator[Finding]:
 
 def _check_openlineage(destinations: list[DestinationStatus]) -> Iterator[Finding]:
     """Check that events of OpenLineage arrive."""
-    from localcdap.openlineage.environment import TYPES, find_unknown_transport
+    from localcdap.openlineage.destinations import TYPES, find_unknown_transport
 
     unknown = find_unknown_transport(os.environ)
     if unknown is not None:
