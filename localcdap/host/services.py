@@ -36,8 +36,7 @@ from localcdap.host.service_table import SERVICES
 from localcdap.metadata.lineage.impact_service import ImpactService
 from localcdap.openlineage.builder import EventBuilder
 from localcdap.openlineage.delivery import Deliveries, read_destinations
-from localcdap.openlineage.listener import OpenLineageListener
-from localcdap.openlineage.service import OpenLineageService
+from localcdap.openlineage.service import OpenLineageListener, OpenLineageService
 from localcdap.pipeline.editing.service import EditingService
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.library.applications import ApplicationService
