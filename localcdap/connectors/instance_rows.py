@@ -17,7 +17,7 @@ from localcdap.runs.preview.model import PreviewRequest
 from localcdap.runs.preview.service import PreviewService
 from localcdap.sandbox.connector_calls import GivenRows, WantedRows
 from localcdap.security.access import AccessChecks
-from localcdap.store.samples import build_sample_query
+from localcdap.store.columns import build_sample_query
 from localcdap.text import format_available
 
 _STAGE: Final = "Source"

@@ -21,11 +21,11 @@ from localcdap.api.arrow import from_arrow_schema
 from localcdap.api.errors import QueryError, SchemaError
 from localcdap.api.schema import Schema
 from localcdap.api.sql_names import quote_identifier
+from localcdap.store.columns import list_stored_columns, write_query
 from localcdap.store.query import Query, QueryLimits
 from localcdap.store.query_errors import extract_message
 from localcdap.store.query_tables import QueryTable, list_view_sql
 from localcdap.store.store import Store
-from localcdap.store.stored_types import list_stored_columns, write_query
 
 if TYPE_CHECKING:
     import duckdb

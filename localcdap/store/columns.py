@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from localcdap.api.arrow import MAX_DECIMAL_PRECISION, list_union_tags
-from localcdap.api.errors import StoreError
+from localcdap.api.connector import MOST_RECORDS, SampleRequest, SampleType
+from localcdap.api.errors import QueryError, StoreError
 from localcdap.api.schema import LogicalType, Schema, Type
 from localcdap.api.sql_names import quote_identifier
+
+if TYPE_CHECKING:
+    import duckdb
+
 
 _SIMPLE: Final = {
     Type.NULL: "INTEGER",  # a column that is always null; DuckDB files have no type for that
@@ -92,3 +100,102 @@ def _to_struct_type(names: Sequence[str], schemas: Sequence[Schema]) -> str:
         f"{quote_identifier(n)} {to_column_type(s)}" for n, s in zip(names, schemas, strict=True)
     )
     return f"STRUCT({', '.join(members)})"
+
+
+_BATCH_ROWS: Final = 8192
+_STORED_AS: Final = {
+    "HUGEINT": "BIGINT",  # the type of sums of integers
+    "UHUGEINT": "BIGINT",
+    "UBIGINT": "BIGINT",
+    "UUID": "VARCHAR",
+    "JSON": "VARCHAR",
+    "TIMESTAMP_S": "TIMESTAMP",
+    "TIMESTAMP_MS": "TIMESTAMP",
+    "TIMESTAMP_NS": "TIMESTAMP",
+}
+"""DuckDB types that a table cannot have, and the types that replace them."""
+
+
+def list_stored_columns(columns: Sequence[tuple[str, str]]) -> str:
+    """Return the expressions of a SELECT that convert columns, given as name and DuckDB type."""
+    return ", ".join(
+        f"CAST({quote_identifier(name)} AS {_STORED_AS[type]}) AS {quote_identifier(name)}"
+        if type in _STORED_AS
+        else quote_identifier(name)
+        for name, type in columns
+    )
+
+
+def write_query(engine: duckdb.DuckDBPyConnection, label: str, source: str, file: Path) -> None:
+    """Write the rows of a query into a Parquet file, converted to types that tables can have.
+
+    :param label: what the rows are of, for messages.
+    :param source: a query that begins with FROM.
+    :raises QueryError: for a column of another type.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    held = engine.sql(source)
+    columns = list(zip(held.columns, map(str, held.types), strict=True))
+    found = engine.sql(f"SELECT {list_stored_columns(columns)} {source}")
+    try:
+        with (
+            found.to_arrow_reader(_BATCH_ROWS) as reader,
+            pq.ParquetWriter(file, reader.schema) as writer,
+        ):
+            for batch in reader:
+                writer.write_batch(batch)
+    except pa.ArrowNotImplementedError:
+        types = ", ".join(f"{name} {type}" for name, type in columns)
+        raise QueryError(
+            f"{label} has a column of a type that tables cannot hold; it has {types}.",
+            "Convert the column, for example to VARCHAR.",
+        ) from None
+
+
+class SampleQuery(msgspec.Struct, frozen=True):
+    """A query in the SQL of DuckDB."""
+
+    sql: str
+    parameters: list[Any] = []
+    is_sampled: bool = True
+    """Whether its rows are the sample; otherwise they are the rows to take it from."""
+
+
+def build_sample_query(table: str, request: SampleRequest) -> SampleQuery:
+    """Return the query of a sample.
+
+    Only the first 100,000 rows of a table are searched for rows that match a condition or fail.
+
+    :param table: its quoted name.
+    """
+    select = f"SELECT * FROM {table}"  # noqa: S608 - the name is quoted
+    limit = int(request.limit)
+    match request.sampling_type:
+        case SampleType.RANDOM:
+            seed = int(request.seed or 0)
+            chosen = f"USING SAMPLE reservoir({limit} ROWS) REPEATABLE ({seed})"
+            return SampleQuery(f"{select} {chosen}")
+        case SampleType.STRATIFIED:
+            return SampleQuery(_build_stratified(table, request))
+        case SampleType.MATCHING | SampleType.FAILING:
+            return SampleQuery(f"{select} LIMIT {MOST_RECORDS}", is_sampled=False)
+    return SampleQuery(f"{select} LIMIT {limit}")
+
+
+def _build_stratified(table: str, request: SampleRequest) -> str:
+    """Each value has its share of the rows, and at least one as far as the limit allows."""
+    column = quote_identifier(request.strata or "")
+    seed, limit = int(request.seed or 0), int(request.limit)
+    numbered = f"SELECT *, row_number() OVER () AS __row FROM {table}"  # noqa: S608 - the name is quoted
+    window = f"OVER (PARTITION BY {column}"
+    placed = (
+        f"SELECT *, row_number() {window} ORDER BY hash(__row, {seed})) AS __place, "  # noqa: S608
+        f"count(*) {window}) AS __size, count(*) OVER () AS __all FROM ({numbered})"
+    )
+    return (
+        f"SELECT * EXCLUDE (__row, __place, __size, __all) FROM ({placed}) "  # noqa: S608
+        f"WHERE __place <= greatest(1, round({limit} * __size / __all)) "
+        f"ORDER BY __place > 1, __place / __size, hash(__row, {seed}) LIMIT {limit}"
+    )

@@ -17,8 +17,8 @@ from localcdap.api.connector import (
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.sql_names import quote_identifier
 from localcdap.api.stage import Record
+from localcdap.store.columns import build_sample_query
 from localcdap.store.database_errors import extract_first_line
-from localcdap.store.samples import build_sample_query
 from localcdap.text import format_available
 
 if TYPE_CHECKING:

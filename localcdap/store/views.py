@@ -17,11 +17,10 @@ from localcdap.api.errors import SchemaError
 from localcdap.api.schema import Schema
 from localcdap.api.sql_names import quote_identifier, quote_literal
 from localcdap.store import table_catalog as catalog
-from localcdap.store.columns import to_column_type
+from localcdap.store.columns import list_stored_columns, to_column_type, write_query
 from localcdap.store.query import Query, QueryColumn, QueryLimits
 from localcdap.store.query_tables import FileTables, QueryTable
 from localcdap.store.store import Store
-from localcdap.store.stored_types import list_stored_columns, write_query
 
 if TYPE_CHECKING:
     import duckdb
