@@ -16,7 +16,7 @@ from localcdap.cli.output import echo, print_failures, print_json, secho
 from localcdap.decoders import convert
 from localcdap.home import find_home
 from localcdap.host import crash_reports as reports
-from localcdap.store.disk_space import is_disk_full, make_disk_full_error
+from localcdap.store.database_errors import is_disk_full, make_disk_full_error
 
 NO: Final = 1
 BAD_INPUT: Final = 2

@@ -25,7 +25,7 @@ import msgspec
 
 from localcdap.api.errors import StoreError
 from localcdap.api.serialization.structs import pack
-from localcdap.store.disk_space import is_disk_full, make_disk_full_error
+from localcdap.store.database_errors import is_disk_full, make_disk_full_error
 
 _HEADER: Final = struct.Struct("<II")
 MESSAGE_LIMIT: Final = 64 * 1024 * 1024

@@ -27,7 +27,7 @@ from localcdap.rpc.host_record import (
 from localcdap.rpc.host_start import LOCK_FILE
 from localcdap.rpc.peer import Perform, perform_call
 from localcdap.rpc.server import Server
-from localcdap.store.disk_space import is_disk_full, make_disk_full_error
+from localcdap.store.database_errors import is_disk_full, make_disk_full_error
 
 _PAUSE_S: Final = 0.02
 

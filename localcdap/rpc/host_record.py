@@ -14,7 +14,7 @@ import msgspec
 from localcdap.api.errors import HostError
 from localcdap.decoders import decode_json
 from localcdap.files.atomic import write_internal_file
-from localcdap.store.disk_space import is_disk_full
+from localcdap.store.database_errors import is_disk_full
 
 RECORD_FILE: Final = "host.json"
 _RECORD_BYTES: Final = 1024

@@ -28,7 +28,7 @@ from localcdap.runs.model import Run
 from localcdap.runs.records import RunRecords
 from localcdap.runs.startup.processes import OUTPUT_FILE, kill, take_exit_code
 from localcdap.security.authorizer import ALLOW_ALL
-from localcdap.store.disk_space import get_file_size
+from localcdap.store.database_errors import get_file_size
 from localcdap.store.store import Store, Transaction
 
 _LOG: Final = logging.getLogger(__name__)

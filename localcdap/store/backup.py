@@ -18,6 +18,9 @@ from localcdap.store.commit_record import get_log_path, get_record_path
 from localcdap.store.database_errors import (
     extract_first_line,
     find_file_fault,
+    is_disk_full,
+    make_disk_full_error,
+    require_space,
     suggest_repair_unchanged,
 )
 from localcdap.store.database_file import (
@@ -28,7 +31,6 @@ from localcdap.store.database_file import (
     remove_database,
     remove_temporary_files,
 )
-from localcdap.store.disk_space import is_disk_full, make_disk_full_error, require_space
 from localcdap.store.file_header import read_header
 from localcdap.store.migration import SHIPPED, check_applied, read_migrations
 

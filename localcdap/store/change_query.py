@@ -22,8 +22,8 @@ from localcdap.api.errors import QueryError, SchemaError
 from localcdap.api.schema import Schema
 from localcdap.api.sql_names import quote_identifier
 from localcdap.store.columns import list_stored_columns, write_query
+from localcdap.store.database_errors import extract_message
 from localcdap.store.query import Query, QueryLimits
-from localcdap.store.query_errors import extract_message
 from localcdap.store.query_tables import QueryTable, list_view_sql
 from localcdap.store.store import Store
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 from localcdap.api.errors import DamagedStoreError
 from localcdap.store.backup import find_damaged_tables
 from localcdap.store.commit_record import get_log_path
+from localcdap.store.database_errors import get_file_size
 from localcdap.store.database_file import make_temporary_path, open_file
-from localcdap.store.disk_space import get_file_size
 
 if TYPE_CHECKING:
     from localcdap.store.driver import duckdb

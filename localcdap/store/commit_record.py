@@ -19,7 +19,7 @@ import msgspec
 
 from localcdap.api.errors import DamagedStoreError
 from localcdap.decoders import decode_json
-from localcdap.store.disk_space import get_file_size
+from localcdap.store.database_errors import get_file_size
 from localcdap.store.file_header import read_header, read_open_header
 from localcdap.text import format_size
 

@@ -12,11 +12,12 @@ from localcdap.api.errors import DamagedStoreError, StoreError
 from localcdap.files.atomic import sync_to_disk
 from localcdap.store.commit_record import check_log, get_log_path
 from localcdap.store.database_errors import (
+    is_disk_full,
     make_database_error,
+    make_disk_full_error,
     make_opening_error,
     suggest_repair_unchanged,
 )
-from localcdap.store.disk_space import is_disk_full, make_disk_full_error
 
 if TYPE_CHECKING:
     from localcdap.store.driver import duckdb

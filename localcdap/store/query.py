@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from localcdap.api.errors import QueryError
-from localcdap.store.database_errors import find_file_fault
-from localcdap.store.query_errors import query_error
+from localcdap.store.database_errors import find_file_fault, query_error
 from localcdap.store.query_tables import QueryTable, UnreadableTable, create_query_tables
 from localcdap.store.store import Store
 

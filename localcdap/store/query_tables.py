@@ -14,13 +14,13 @@ import msgspec
 
 from localcdap.api.errors import LocalcdapError, QueryError
 from localcdap.api.sql_names import quote_identifier
+from localcdap.store.database_errors import extract_message
 from localcdap.store.file_tables import (
     FileTable,
     UnnamedFiles,
     describe_columns,
     open_files,
 )
-from localcdap.store.query_errors import extract_message
 
 if TYPE_CHECKING:
     import duckdb

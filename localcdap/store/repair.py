@@ -25,7 +25,12 @@ from localcdap.store.commit_record import (
     get_record_path,
     get_recorded_iteration,
 )
-from localcdap.store.database_errors import extract_first_line
+from localcdap.store.database_errors import (
+    extract_first_line,
+    is_disk_full,
+    make_disk_full_error,
+    require_space,
+)
 from localcdap.store.database_file import (
     create_empty,
     make_temporary_path,
@@ -33,7 +38,6 @@ from localcdap.store.database_file import (
     remove_database,
     remove_temporary_files,
 )
-from localcdap.store.disk_space import is_disk_full, make_disk_full_error, require_space
 from localcdap.store.file_header import read_header, rebuild_header
 from localcdap.store.migration import SHIPPED
 
