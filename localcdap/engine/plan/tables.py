@@ -17,7 +17,7 @@ from localcdap.engine.messages.host import TableFiles, TableLoad
 from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.engine.spark_internals import read_in_batches
 from localcdap.engine.tasks.lookups import LookupFile, get_lookup_schema
-from localcdap.store.schema_merge import merge_table_schema, refuse_relaxation
+from localcdap.store.table_merge import merge_table_schema, refuse_relaxation
 
 if TYPE_CHECKING:
     import pyarrow as pa
