@@ -30,9 +30,8 @@ from localcdap.store.query import Query, QueryColumn, QueryLimits, to_arrow_stre
 from localcdap.store.query_tables import FileTables, NoFileTables, QueryTable
 from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.admin import TableAdmin
-from localcdap.store.table_catalog import list_entries
+from localcdap.store.table_catalog import ViewDescription, ViewQuery, list_entries
 from localcdap.store.transactions.structured_table import PREFIX
-from localcdap.store.views import ViewDescription, ViewQuery
 
 MOST_ROWS: Final = 100_000
 LONGEST_S: Final = 600.0

@@ -17,8 +17,8 @@ from localcdap.store import table_catalog as catalog
 from localcdap.store.columns import check_names, to_column_type
 from localcdap.store.query_tables import FileTables, NoFileTables
 from localcdap.store.store import Store, Transaction
+from localcdap.store.table_catalog import NamespaceViews, ViewDescription
 from localcdap.store.table_merge import merge, merge_table_schema, refuse_relaxation, widen_numbers
-from localcdap.store.views import NamespaceViews, ViewDescription
 
 _POSITION: Final = ("file_index", "file_row_number")
 """The columns in which DuckDB returns the position of a row in the files that it reads."""
