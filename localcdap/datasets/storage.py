@@ -39,10 +39,10 @@ from localcdap.store import table_catalog as catalog
 from localcdap.store.columns import check_names
 from localcdap.store.store import Transaction
 from localcdap.store.transactions.dataset_table import DatasetTable, TableInfo
-from localcdap.store.transactions.messages import decode_operation, encode_rows
 from localcdap.store.transactions.opened_datasets import TransactionRows, Unguarded
 from localcdap.store.transactions.operations import ALL_ROWS, AnyOperation, Operation, Result, Rows
 from localcdap.store.transactions.pending_rows import PendingRows
+from localcdap.store.transactions.session import decode_operation, encode_rows
 from localcdap.store.transactions.stored_rows import StoredRows
 from localcdap.store.transactions.table import OpenedTable, TableRef
 from localcdap.text import format_available

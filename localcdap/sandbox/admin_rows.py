@@ -21,10 +21,10 @@ from localcdap.api.schema import Schema
 from localcdap.api.serialization.structs import pack, unpack
 from localcdap.sandbox.dataset_calls import MissingCopy, RowChanges, StorageChange, StorageFacts
 from localcdap.store.transactions.dataset_table import DatasetTable, TableInfo
-from localcdap.store.transactions.messages import decode_rows, encode_operation
 from localcdap.store.transactions.opened_datasets import TransactionRows, Unguarded
 from localcdap.store.transactions.operations import AnyOperation, Operation, Result, Rows
 from localcdap.store.transactions.pending_rows import PendingRows
+from localcdap.store.transactions.session import decode_rows, encode_operation
 from localcdap.store.transactions.table import OpenedTable, StoredRow, TableRef
 from localcdap.text import format_available
 

@@ -14,14 +14,17 @@ from localcdap.api.app.timeouts import TIMEOUT_ARGUMENT, TransactionLimits
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import HostError, HostLostError, LocalcdapError, TransactionConflictError
-from localcdap.store.transactions.commit_actions import CommitActions
 from localcdap.store.transactions.dataset_session import OpenedDataset
-from localcdap.store.transactions.messages import decode_rows, encode_operation
 from localcdap.store.transactions.monitor import TransactionMonitor
 from localcdap.store.transactions.opened_datasets import FindType, find_built_in
 from localcdap.store.transactions.operations import Operation, Result, Rows
 from localcdap.store.transactions.runner import RetryingTransactionRunner
-from localcdap.store.transactions.session import TransactionSession
+from localcdap.store.transactions.session import (
+    CommitActions,
+    TransactionSession,
+    decode_rows,
+    encode_operation,
+)
 from localcdap.store.transactions.table import OpenedTable
 from localcdap.transactions.calls import LEASE_S, Accessor, TransactionCalls
 

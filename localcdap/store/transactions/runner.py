@@ -24,7 +24,6 @@ from localcdap.api.errors import (
     TransactionError,
     TransactionTimeoutError,
 )
-from localcdap.store.transactions.commit_actions import CommitActions
 from localcdap.store.transactions.context import SessionContext
 from localcdap.store.transactions.dataset_session import OpenedDataset
 from localcdap.store.transactions.opened_datasets import (
@@ -34,7 +33,7 @@ from localcdap.store.transactions.opened_datasets import (
     open_dataset,
 )
 from localcdap.store.transactions.operations import Operation, Result
-from localcdap.store.transactions.session import TransactionSession
+from localcdap.store.transactions.session import CommitActions, TransactionSession
 from localcdap.store.transactions.table import OpenedTable
 
 T = TypeVar("T")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -20,8 +21,9 @@ from localcdap.api.errors import (
     TransactionError,
     TransactionTimeoutError,
 )
+from localcdap.api.record_json import decode_json_records, encode_json_record
+from localcdap.api.schema import Schema
 from localcdap.store.store import Store, Transaction
-from localcdap.store.transactions.commit_actions import CommitActions
 from localcdap.store.transactions.commits import Commits
 from localcdap.store.transactions.dataset_session import (
     DatasetAccesses,
@@ -30,10 +32,33 @@ from localcdap.store.transactions.dataset_session import (
     OpenedDataset,
     UnopenedDatasets,
 )
-from localcdap.store.transactions.operations import Operation, Result, TableRows
+from localcdap.store.transactions.dataset_table import DatasetTable
+from localcdap.store.transactions.operations import Operation, Result, Rows, TableRows
 from localcdap.store.transactions.stored_rows import StoredRows
 from localcdap.store.transactions.structured_table import StructuredTableInfo, find_specification
 from localcdap.store.transactions.table import OpenedTable
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class CommitActions:
+    """Functions that are called in their order when a transaction has been committed."""
+
+    def __init__(self) -> None:
+        self._actions: list[Callable[[], None]] = []
+
+    def add(self, action: Callable[[], None]) -> None:
+        """Register a function."""
+        self._actions.append(action)
+
+    def run(self) -> None:
+        """Call the functions. The commit cannot be undone, so their errors are only logged."""
+        for action in self._actions:
+            try:
+                action()
+            except Exception:
+                _LOG.exception("what follows the commit of a transaction has failed")
+
 
 NamespaceCheck = Callable[[str, int], None]
 """Raises an error unless there is a namespace of this name and generation."""
@@ -347,3 +372,53 @@ def _over() -> TransactionError:
 def _make_conflict_error(error: ConflictError) -> TransactionConflictError:
     """Return what a violated primary key is: operations insert only rows that they do not see."""
     return TransactionConflictError(error.message)
+
+
+_FIELD = "value"
+
+
+def encode_operation(table: OpenedTable, operation: Operation) -> Operation:
+    """Return an operation for a message."""
+    if table.codec is None:
+        return operation
+    return operation.convert(table, lambda _, value: encode_json_record(value))
+
+
+def decode_operation(table: OpenedTable, operation: Operation) -> Operation:
+    """Return the operation of a message.
+
+    :raises BadRequestError: when a value does not fit its column.
+    """
+    if not isinstance(table, DatasetTable) or table.codec is None:
+        return operation
+    schemas = {each.name: _to_record(each.schema) for each in table.schema}
+
+    def decode(column: str, value: Any) -> Any:
+        schema = schemas.get(column)
+        if schema is None:
+            return value  # the check of the operation rejects the column
+        return decode_json_records(schema, [{_FIELD: value}])[0][_FIELD]
+
+    return operation.convert(table, decode)
+
+
+def encode_rows(table: OpenedTable, rows: Rows) -> Rows:
+    """Return rows for a message."""
+    if table.codec is None:
+        return rows
+    return Rows(rows.columns, [encode_json_record(list(values)) for values in rows.values])
+
+
+def decode_rows(table: OpenedTable, rows: Rows) -> Rows:
+    """Return the rows of a message."""
+    if not isinstance(table, DatasetTable) or table.codec is None:
+        return rows
+    names = rows.columns
+    fields = [(each.name, each.schema) for each in table.schema if each.name in names]
+    encoded = (dict(zip(names, values, strict=True)) for values in rows.values)
+    records = decode_json_records(Schema.record("rows", fields), encoded)
+    return Rows(names, [tuple(row.values()) for row in records])
+
+
+def _to_record(schema: Schema) -> Schema:
+    return Schema.record("column", [(_FIELD, schema.as_nullable)])
