@@ -41,9 +41,8 @@ from localcdap.store.store import Transaction
 from localcdap.store.transactions.dataset_table import DatasetTable, TableInfo
 from localcdap.store.transactions.opened_datasets import TransactionRows, Unguarded
 from localcdap.store.transactions.operations import ALL_ROWS, AnyOperation, Operation, Result, Rows
-from localcdap.store.transactions.pending_rows import PendingRows
+from localcdap.store.transactions.pending_rows import PendingRows, StoredRows
 from localcdap.store.transactions.session import decode_operation, encode_rows
-from localcdap.store.transactions.stored_rows import StoredRows
 from localcdap.store.transactions.table import OpenedTable, TableRef
 from localcdap.text import format_available
 

@@ -14,8 +14,7 @@ from localcdap.api.security import Permission
 from localcdap.store import dataset_catalog, table_catalog
 from localcdap.store.store import Transaction
 from localcdap.store.transactions.dataset_table import DatasetTable, TableInfo
-from localcdap.store.transactions.pending_rows import PendingRows
-from localcdap.store.transactions.stored_rows import Work
+from localcdap.store.transactions.pending_rows import PendingRows, Work
 from localcdap.store.transactions.table import TableRef
 from localcdap.text import format_available
 

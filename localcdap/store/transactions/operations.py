@@ -13,14 +13,13 @@ import msgspec
 
 from localcdap.api.app.table import Key
 from localcdap.api.dataset.access import AccessKind
-from localcdap.store.transactions.pending_rows import PendingRows
+from localcdap.store.transactions.pending_rows import PendingRows, RowBatch, StoredRows
 from localcdap.store.transactions.selections import (
     Convert,
     RowSelection,
     convert_key,
     to_comparable,
 )
-from localcdap.store.transactions.stored_rows import RowBatch, StoredRows
 from localcdap.store.transactions.table import KeyValues, OpenedTable
 
 ALL_ROWS = RowSelection()

@@ -34,7 +34,7 @@ from localcdap.store.transactions.dataset_session import (
 )
 from localcdap.store.transactions.dataset_table import DatasetTable
 from localcdap.store.transactions.operations import Operation, Result, Rows, TableRows
-from localcdap.store.transactions.stored_rows import StoredRows
+from localcdap.store.transactions.pending_rows import StoredRows
 from localcdap.store.transactions.structured_table import StructuredTableInfo, find_specification
 from localcdap.store.transactions.table import OpenedTable
 

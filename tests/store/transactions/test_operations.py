@@ -29,9 +29,8 @@ from localcdap.store.transactions.operations import (
     Update,
     Write,
 )
-from localcdap.store.transactions.pending_rows import PendingRows
+from localcdap.store.transactions.pending_rows import PendingRows, StoredRows
 from localcdap.store.transactions.selections import RowSelection
-from localcdap.store.transactions.stored_rows import StoredRows
 from localcdap.store.transactions.structured_table import StructuredTableInfo
 from localcdap.store.transactions.table import OpenedTable, TableRef
 from localcdap.testing.databases import open_new_store
