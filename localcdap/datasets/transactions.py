@@ -22,8 +22,8 @@ from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import OF_INSTANCE, Target, open_to_all, requires
 from localcdap.store.structured.tables import StructuredTables
 from localcdap.store.transactions.dataset_session import OpenedDataset
-from localcdap.store.transactions.monitor import TransactionMonitor
 from localcdap.store.transactions.operations import AnyOperation, Result, Rows
+from localcdap.store.transactions.runner import TransactionMonitor
 from localcdap.store.transactions.session import (
     LocalTransactionSession,
     decode_operation,

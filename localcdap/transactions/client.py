@@ -15,10 +15,9 @@ from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import HostError, HostLostError, LocalcdapError, TransactionConflictError
 from localcdap.store.transactions.dataset_session import OpenedDataset
-from localcdap.store.transactions.monitor import TransactionMonitor
 from localcdap.store.transactions.opened_datasets import FindType, find_built_in
 from localcdap.store.transactions.operations import Operation, Result, Rows
-from localcdap.store.transactions.runner import RetryingTransactionRunner
+from localcdap.store.transactions.runner import RetryingTransactionRunner, TransactionMonitor
 from localcdap.store.transactions.session import (
     CommitActions,
     TransactionSession,

@@ -11,8 +11,7 @@ from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.admin import TableAdmin, TableRegistry
 from localcdap.store.transactions.commits import Commits
 from localcdap.store.transactions.dataset_session import DatasetAccesses, KnownDatasets
-from localcdap.store.transactions.monitor import TransactionMonitor
-from localcdap.store.transactions.runner import RetryingTransactionRunner
+from localcdap.store.transactions.runner import RetryingTransactionRunner, TransactionMonitor
 from localcdap.store.transactions.session import (
     LocalTransactionSession,
     NamespaceCheck,
@@ -111,7 +110,7 @@ class _WatchedSession(LocalTransactionSession):
             watch.add(self)
 
     def check(self, now: float) -> None:
-        """See :class:`localcdap.store.transactions.monitor.MonitoredTransaction`."""
+        """See :class:`localcdap.store.transactions.runner.MonitoredTransaction`."""
         if (
             self.deadline is not None
             and now > self.deadline
