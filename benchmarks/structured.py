@@ -84,7 +84,7 @@ class _Ours:
     def __init__(self, path: Path) -> None:
         from localcdap.api.app import FieldType, StructuredTableSpecification
         from localcdap.store.store import Store
-        from localcdap.store.structured.tables import StructuredTables
+        from localcdap.store.structured.admin import StructuredTables
 
         types = {
             "VARCHAR": FieldType.STRING,

@@ -32,8 +32,7 @@ from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import TopicMessage
 from localcdap.namespaces.model import NamespaceResource
 from localcdap.store.store import Transaction
-from localcdap.store.structured.admin import TableAdmin
-from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.structured.admin import StructuredTables, TableAdmin
 from localcdap.store.transactions.structured_table import StructuredTableInfo
 
 _LOG: Final = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from localcdap.api.errors import TransactionConflictError
 from localcdap.api.security import Permission
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import OF_INSTANCE, Target, open_to_all, requires
-from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.structured.admin import StructuredTables
 from localcdap.store.transactions.dataset_session import OpenedDataset
 from localcdap.store.transactions.operations import AnyOperation, Result, Rows
 from localcdap.store.transactions.runner import TransactionMonitor

@@ -68,7 +68,7 @@ from localcdap.security.privileges import Privileges
 from localcdap.security.service import SecurityService
 from localcdap.settings import Settings, load_settings
 from localcdap.store.store import Store, Transaction
-from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.structured.admin import StructuredTables
 from localcdap.store.transactions.dataset_session import DatasetAccesses
 
 _LOG: Final = logging.getLogger(__name__)

@@ -72,7 +72,7 @@ from localcdap.schedules.service import ScheduleService
 from localcdap.settings import Settings, load_settings
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store
-from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.structured.admin import StructuredTables
 from localcdap.sync.kind_table import create_kinds
 from localcdap.sync.service import SyncService
 from localcdap.transactions.names import ADMIN

@@ -68,7 +68,7 @@ from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureRes
 from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.store import Store
-from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.structured.admin import StructuredTables
 from localcdap.testing.databases import open_new_store
 
 _R = TypeVar("_R")

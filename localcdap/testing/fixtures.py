@@ -11,7 +11,7 @@ Each fixture imports what it needs when it is used.
 ``cdap_app``
     makes an :class:`~localcdap.testing.apps.AppTester` of a system application, without any process.
 ``cdap_structured_tables``
-    :class:`~localcdap.store.structured.tables.StructuredTables` in a temporary file: ``admin`` makes tables,
+    :class:`~localcdap.store.structured.admin.StructuredTables` in a temporary file: ``admin`` makes tables,
     ``transactions`` runs bodies on them, as the service of a system application finds both.
 ``cdap_engine``, ``cdap_engine_directory``
     the Spark server of these fixtures, and its directory.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from localcdap.api.app import SystemApplication
     from localcdap.engine.endpoint import Endpoint
-    from localcdap.store.structured.tables import StructuredTables
+    from localcdap.store.structured.admin import StructuredTables
     from localcdap.testing.apps import AppTester
     from localcdap.testing.instance import TemporaryInstance
     from localcdap.testing.pipeline import PipelineTester
@@ -131,7 +131,7 @@ def cdap_app(tmp_path: Path) -> Iterator[Callable[[type[SystemApplication]], App
 @pytest.fixture
 def cdap_structured_tables(tmp_path: Path) -> Iterator[StructuredTables]:
     """Structured tables in a new database."""
-    from localcdap.store.structured.tables import StructuredTables
+    from localcdap.store.structured.admin import StructuredTables
     from localcdap.testing.databases import open_new_store
 
     with open_new_store(tmp_path / "structured-tables" / "localcdap.duckdb") as store:

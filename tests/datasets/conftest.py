@@ -14,7 +14,7 @@ from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.sandbox.supervisor import PluginWorker
 from localcdap.store.store import Store
-from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.structured.admin import StructuredTables
 from localcdap.testing.databases import open_new_store
 
 from .modules import Modules

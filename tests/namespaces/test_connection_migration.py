@@ -13,7 +13,7 @@ from localcdap.namespaces.secure_keys import FileVault, SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.migration import SHIPPED, migrate, read_migrations
 from localcdap.store.store import Store
-from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.structured.admin import StructuredTables
 
 NUMBER = 541
 PLUGIN = (

@@ -12,7 +12,7 @@ from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.secure_keys import FileVault, SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.store import Store
-from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.structured.admin import StructuredTables
 
 EXPORTED: dict[str, Any] = {
     "name": "My DB",

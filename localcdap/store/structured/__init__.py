@@ -1,5 +1,5 @@
 """Structured tables: typed tables with a primary key, in which system applications store their data.
 
-:class:`~localcdap.store.structured.tables.StructuredTables` is the entry point: its ``admin`` creates
+:class:`~localcdap.store.structured.admin.StructuredTables` is the entry point: its ``admin`` creates
 tables, its ``transactions`` run functions as transactions on them (CDAP 6 ``StructuredTable``).
 """

@@ -13,7 +13,7 @@ from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.errors import NotFoundError, TransactionConflictError
 from localcdap.api.schema import Schema
 from localcdap.datasets.model import DatasetUpdate
-from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.structured.admin import StructuredTables
 from localcdap.store.tables import NamespaceTables
 from localcdap.testing.databases import open_new_store
 

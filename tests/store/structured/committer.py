@@ -12,7 +12,7 @@ from pathlib import Path
 
 from localcdap.api.app import FieldType, StructuredTableSpecification
 from localcdap.store.store import Store
-from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.structured.admin import StructuredTables
 
 SPEC = StructuredTableSpecification(
     "crashes",

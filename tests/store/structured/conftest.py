@@ -20,8 +20,7 @@ from localcdap.datasets.transactions import TransactionService
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
-from localcdap.store.structured.admin import TableAdmin
-from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.structured.admin import StructuredTables, TableAdmin
 from localcdap.testing.databases import open_new_store
 from localcdap.transactions.client import HostTransactionRunner
 from localcdap.transactions.names import ADMIN, TRANSACTIONS

@@ -20,8 +20,8 @@ from localcdap.api.app import (
 )
 from localcdap.api.errors import StoreError
 from localcdap.store.store import Store
+from localcdap.store.structured.admin import StructuredTables
 from localcdap.store.structured.exports import StructuredExports
-from localcdap.store.structured.tables import StructuredTables
 
 SPEC = StructuredTableSpecification(
     "items",

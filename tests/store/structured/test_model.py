@@ -21,7 +21,7 @@ from localcdap.api.app import (
     TransactionKind,
 )
 from localcdap.store.store import Store
-from localcdap.store.structured.tables import StructuredTables
+from localcdap.store.structured.admin import StructuredTables
 from localcdap.store.transactions.context import SessionContext
 from localcdap.store.transactions.session import LocalTransactionSession
 
