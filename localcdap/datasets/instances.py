@@ -21,6 +21,7 @@ from localcdap.api.dataset.staged_folders import remove_stray_copies
 from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
+from localcdap.datasets.accesses import DatasetOwners
 from localcdap.datasets.folders import change_folders, measure_folder, recover_folders
 from localcdap.datasets.model import (
     DatasetDetail,
@@ -29,7 +30,6 @@ from localcdap.datasets.model import (
     DatasetType,
     DatasetUpdate,
 )
-from localcdap.datasets.owners import DatasetOwners
 from localcdap.datasets.specifications import (
     compare,
     get_given_properties,

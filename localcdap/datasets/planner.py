@@ -24,9 +24,9 @@ from localcdap.api.errors import ConflictError, IncompatibleUpdateError, Localcd
 from localcdap.api.failures import INVALID_STAGE, ValidationFailure
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Authorizer, Permission
+from localcdap.datasets.accesses import DatasetOwners
 from localcdap.datasets.declarations import create_call
 from localcdap.datasets.folders import join_transaction
-from localcdap.datasets.owners import DatasetOwners
 from localcdap.datasets.partition_events import (
     PublishPartitions,
     create_event,

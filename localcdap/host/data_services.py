@@ -24,11 +24,10 @@ from localcdap.artifacts.catalog import make_change_publisher
 from localcdap.artifacts.directories.trash import move_folders_to_trash
 from localcdap.artifacts.model import SyncReport
 from localcdap.artifacts.service import ArtifactService
-from localcdap.datasets.accesses import DatasetAccessLog, get_annotation_rules
+from localcdap.datasets.accesses import DatasetAccessLog, DatasetOwners, get_annotation_rules
 from localcdap.datasets.file_tables import FileSetTables
 from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.modules import DatasetModuleService
-from localcdap.datasets.owners import DatasetOwners
 from localcdap.datasets.planner import PipelineDatasets, RunDatasets
 from localcdap.datasets.service import TableService
 from localcdap.datasets.sql import SqlService
