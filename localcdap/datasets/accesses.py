@@ -21,7 +21,7 @@ from localcdap.api.dataset.access import AccessKind, AnnotationRules
 from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Authorizer, Permission
-from localcdap.datasets.partition_events import (
+from localcdap.datasets.partitions import (
     PublishPartitions,
     create_event,
     ignore_partitions,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from localcdap.api.app.events import PartitionsAdded
 from localcdap.api.dataset.declaration import DatasetFiles, FilePartition, PartitionChange
 from localcdap.api.dataset.partition_fields import PARTITIONING_FIELDS, read_partitioning
 from localcdap.api.dataset.partition_folders import list_partition_folders
@@ -175,3 +176,16 @@ def _make_key(type: str, fields: Mapping[str, str], time_ms: int) -> dict[str, i
 def _compare(key: Mapping[str, Any]) -> tuple[str, list[Any]]:
     where = " AND ".join(f"{quote_identifier(name)} = ?" for name in key)
     return where, list(key.values())
+
+
+PublishPartitions = Callable[[Transaction, PartitionsAdded], None]
+"""Publishes an event as part of a transaction."""
+
+
+def create_event(namespace: str, dataset: str, count: int) -> PartitionsAdded:
+    """Return the event of new partitions of a dataset."""
+    return PartitionsAdded(namespace, dataset, count, time.time_ns() // 1_000_000)
+
+
+def ignore_partitions(_tx: Transaction, _event: PartitionsAdded) -> None:
+    """Publish nothing: for datasets without a messaging system."""

@@ -27,12 +27,14 @@ from localcdap.api.security import Authorizer, Permission
 from localcdap.datasets.accesses import DatasetOwners
 from localcdap.datasets.declarations import create_call
 from localcdap.datasets.folders import join_transaction
-from localcdap.datasets.partition_events import (
+from localcdap.datasets.partitions import (
     PublishPartitions,
+    adopt_partitions,
+    change_partition,
     create_event,
+    describe_files,
     ignore_partitions,
 )
-from localcdap.datasets.partitions import adopt_partitions, change_partition, describe_files
 from localcdap.datasets.specifications import compare, list_folders
 from localcdap.datasets.storage import NamespaceStorage, refuse_shared_folder
 from localcdap.datasets.types import DatasetTypes, PreparedChange
