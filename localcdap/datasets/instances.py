@@ -22,7 +22,6 @@ from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
 from localcdap.datasets.accesses import DatasetOwners
-from localcdap.datasets.folders import change_folders, measure_folder, recover_folders
 from localcdap.datasets.model import (
     DatasetDetail,
     DatasetRequest,
@@ -37,7 +36,13 @@ from localcdap.datasets.specifications import (
     lay_out,
     list_folders,
 )
-from localcdap.datasets.storage import NamespaceStorage, refuse_shared_folder
+from localcdap.datasets.storage import (
+    NamespaceStorage,
+    change_folders,
+    measure_folder,
+    recover_folders,
+    refuse_shared_folder,
+)
 from localcdap.datasets.types import DatasetTypes, PreparedChange
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.audit import AuditLog

@@ -21,8 +21,8 @@ from localcdap.api.dataset.specification import (
 from localcdap.api.dataset.types.file_sets import EXTERNAL
 from localcdap.api.errors import ConflictError
 from localcdap.api.sql_names import quote_identifier
-from localcdap.datasets.folders import FolderChanges
 from localcdap.datasets.specifications import lay_out
+from localcdap.datasets.storage import FolderChanges
 from localcdap.store import dataset_catalog, table_catalog
 from localcdap.store.store import Transaction
 

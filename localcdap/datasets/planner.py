@@ -58,7 +58,6 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.api.schema import Schema
 from localcdap.api.security import Authorizer, Permission
 from localcdap.datasets.accesses import DatasetOwners
-from localcdap.datasets.folders import join_transaction
 from localcdap.datasets.partitions import (
     PublishPartitions,
     adopt_partitions,
@@ -75,7 +74,7 @@ from localcdap.datasets.specifications import (
     lay_out,
     list_folders,
 )
-from localcdap.datasets.storage import NamespaceStorage, refuse_shared_folder
+from localcdap.datasets.storage import NamespaceStorage, join_transaction, refuse_shared_folder
 from localcdap.datasets.types import DatasetTypes, PreparedChange
 from localcdap.pipeline.validation.datasets import (
     DatasetPlan,

@@ -15,8 +15,7 @@ from localcdap.api.dataset.types.tables import (
     TableDefinition,
 )
 from localcdap.api.errors import IncompatibleUpdateError
-from localcdap.datasets.folders import FolderChanges
-from localcdap.datasets.storage import NamespaceStorage
+from localcdap.datasets.storage import FolderChanges, NamespaceStorage
 from localcdap.store import table_catalog
 
 from .conftest import Instance

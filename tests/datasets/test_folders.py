@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.datasets.folders import change_folders, recover_folders
+from localcdap.datasets.storage import change_folders, recover_folders
 from localcdap.store.store import Store
 from localcdap.testing.databases import open_new_store
 
