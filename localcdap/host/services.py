@@ -18,8 +18,8 @@ from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.connectors.instance_rows import InstanceRows
 from localcdap.connectors.service import ConnectorService
 from localcdap.connectors.stage_rows import StageRows
+from localcdap.datasets.file_tables import open_tables
 from localcdap.datasets.listeners import DeletedNamespaceCleanup, create_structured_rows_resource
-from localcdap.datasets.table_files import open_tables
 from localcdap.datasets.transactions import TransactionService
 from localcdap.engine.local.server import EngineServer
 from localcdap.home import Home

@@ -13,7 +13,7 @@ from localcdap.cli.options import Instance
 from localcdap.cli.output import is_terminal
 from localcdap.connectors.all_records import SKIP_LINES, ConnectionData, RecordCopier
 from localcdap.connectors.entities import find_connection
-from localcdap.datasets.table_files import copy_table
+from localcdap.datasets.file_tables import copy_table
 from localcdap.text import format_available
 
 if TYPE_CHECKING:

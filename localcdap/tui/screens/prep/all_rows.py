@@ -19,7 +19,7 @@ from textual.widgets import ProgressBar, Static
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.connectors.all_records import ConnectionData, RecordCopier
-from localcdap.datasets.table_files import copy_table
+from localcdap.datasets.file_tables import copy_table
 from localcdap.decoders import convert
 from localcdap.expectations.reader import to_json
 from localcdap.expectations.results import RuleResult, describe_result
