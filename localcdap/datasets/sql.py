@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 import uuid
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.errors import BadRequestError, ConflictError
+from localcdap.api.app.events import SYSTEM_NAMESPACE
+from localcdap.api.errors import BadRequestError, ConflictError, UnauthorizedError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.schema import Schema
+from localcdap.api.security import Permission
 from localcdap.api.sql_names import quote_identifier
-from localcdap.datasets.access import STRUCTURED, refuse_unreadable
 from localcdap.namespaces.service import NamespaceService
 from localcdap.security.access import (
     SwitchedAuthorizer,
@@ -24,6 +25,8 @@ from localcdap.security.access import (
     shows_visible,
 )
 from localcdap.security.authorizer import ALLOW_ALL
+from localcdap.security.principals import current_principal
+from localcdap.store import dataset_catalog
 from localcdap.store.columns import to_column_type
 from localcdap.store.file_tables import TEXT
 from localcdap.store.query import Query, QueryColumn, QueryLimits, to_arrow_stream
@@ -32,6 +35,45 @@ from localcdap.store.store import Store, Transaction
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.table_catalog import ViewDescription, ViewQuery, list_entries
 from localcdap.store.transactions.structured_table import PREFIX
+
+STRUCTURED: Final = "structured"
+"""The schema of the structured tables of system applications in queries."""
+
+
+def refuse_unreadable(
+    tx: Transaction, tables: Iterable[QueryTable], authorizer: SwitchedAuthorizer
+) -> list[QueryTable]:
+    """Return the tables; those that the caller may not read have the refusal.
+
+    A statement that reads one of them fails, in whatever way it names it; it sees their names.
+    """
+    if not authorizer.is_enabled:
+        return list(tables)
+    known = dataset_catalog.list_names(tx)
+    return [
+        msgspec.structs.replace(each, refusal=_refuse(each, known, authorizer)) for each in tables
+    ]
+
+
+def _refuse(
+    table: QueryTable, known: Set[tuple[str, str]], authorizer: SwitchedAuthorizer
+) -> UnauthorizedError | None:
+    namespace = SYSTEM_NAMESPACE if table.schema == STRUCTURED else table.schema
+    try:
+        entity = MetadataEntity.of_dataset(_find_dataset(table, known), namespace)
+        authorizer.enforce(current_principal(), entity, [Permission.READ])
+    except UnauthorizedError as error:
+        return error
+    return None
+
+
+def _find_dataset(table: QueryTable, known: Set[tuple[str, str]]) -> str:
+    """Return the dataset of a table, which is called ``DATASET`` or ``DATASET.NAME``."""
+    name = table.name
+    while (table.schema, name) not in known and "." in name:
+        name = name.rpartition(".")[0]
+    return name if (table.schema, name) in known else table.name
+
 
 MOST_ROWS: Final = 100_000
 LONGEST_S: Final = 600.0

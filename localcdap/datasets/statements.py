@@ -13,7 +13,7 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.api.schema import Schema
 from localcdap.api.security import Permission
 from localcdap.api.tables import CreatedTable, TableWrite
-from localcdap.datasets.access import refuse_unreadable
+from localcdap.datasets.sql import refuse_unreadable
 from localcdap.engine.messages.host import StatementBatch, StatementResult
 from localcdap.namespaces.service import NamespaceService
 from localcdap.rpc.methods import non_idempotent
