@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 
-from localcdap.api.record_text import encode_record, format_record
+from localcdap.api.record_json import encode_record, format_record
 from localcdap.pipeline.macros.secrets import Secrets
 
 

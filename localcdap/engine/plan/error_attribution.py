@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import LocalcdapError, PluginError, StageError
 from localcdap.api.plugin import Grain
-from localcdap.api.record_text import MOST_ENCODED, format_record
+from localcdap.api.record_json import MOST_ENCODED, format_record
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.local.lost_task_errors import LOST_ERROR, recover_task_error
 from localcdap.engine.messages.flow import Stage

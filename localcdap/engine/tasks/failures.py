@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.api.record_text import encode_record
+from localcdap.api.record_json import encode_record
 from localcdap.decoders import decode_json
 
 RAISED: Final = (Exception, SystemExit, KeyboardInterrupt)
@@ -32,7 +32,7 @@ class Failure(msgspec.Struct):
     frames: list[str] = []
     """The plugin's own stack frames, innermost last."""
     record: str | None = None
-    """The record at fault, as :func:`~localcdap.api.record_text.encode_record` makes it."""
+    """The record at fault, as :func:`~localcdap.api.record_json.encode_record` makes it."""
 
 
 class StageFailure(Exception):  # noqa: N818 - the failure of a stage, already attributed

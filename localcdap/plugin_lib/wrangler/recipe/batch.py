@@ -13,7 +13,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.directive import Directive, DirectiveError, ErrorRow
 from localcdap.api.directive.rows import Columns, Row, RowContext
 from localcdap.api.errors import LocalcdapError
-from localcdap.api.record_text import encode_record
+from localcdap.api.record_json import encode_record
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Lookup
 from localcdap.java.strings import TRIM_CHARACTERS
