@@ -17,6 +17,7 @@ from types import FrameType, ModuleType
 from typing import Any, Final, NamedTuple
 
 MOVED: Final[dict[str, str]] = {
+    "localcdap.api.alerts": "localcdap.api.control",
     "localcdap.api.app.Entity": "localcdap.api.app.MetadataEntity",
     "localcdap.api.app.events.Entity": "localcdap.api.app.events.MetadataEntity",
     "localcdap.api.argument": "localcdap.api.directive.argument",

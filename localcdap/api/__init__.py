@@ -8,7 +8,6 @@ applications, :mod:`localcdap.api.client` for programs that use an instance. The
 failures, and the errors, are here too: all packages exchange them. It imports no other package of localcdap.
 """
 
-from localcdap.api.alerts import Alert, AlertContext, AlertPublisher
 from localcdap.api.capability import SYSTEM_CAPABILITIES, Capabilities, capability
 from localcdap.api.config import NamedPlugins, PluginConfig, field
 from localcdap.api.connector import (
@@ -31,6 +30,9 @@ from localcdap.api.connector import (
 from localcdap.api.control import (
     Action,
     ActionContext,
+    Alert,
+    AlertContext,
+    AlertPublisher,
     Condition,
     ControlContext,
     PostAction,

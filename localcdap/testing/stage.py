@@ -11,9 +11,16 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from localcdap.api.alerts import Alert, AlertPublisher
 from localcdap.api.app.transactions import TransactionRunner
-from localcdap.api.control import Action, Condition, PostAction, SparkProgram, StageStatistics
+from localcdap.api.control import (
+    Action,
+    Alert,
+    AlertPublisher,
+    Condition,
+    PostAction,
+    SparkProgram,
+    StageStatistics,
+)
 from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.lineage import StageLineage

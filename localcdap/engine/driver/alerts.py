@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
-from localcdap.api.alerts import Alert
+from localcdap.api.control import Alert
 from localcdap.engine.messages.spool import Alerted
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.record_counter import RecordCounter

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from localcdap.api.alerts import Alert, AlertPublisher
-from localcdap.api.control import Action, Condition, PostAction, SparkProgram, StageStatistics
+from localcdap.api.control import (
+    Action,
+    Alert,
+    AlertPublisher,
+    Condition,
+    PostAction,
+    SparkProgram,
+    StageStatistics,
+)
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.tables import CreatedTable, TableResult
 from localcdap.engine.host_client import execute_statements
@@ -95,7 +102,7 @@ class ControlStages:
 
 
 class DriverControlContext(DriverContext):
-    """A :class:`localcdap.api.control.PostActionContext` and a :class:`localcdap.api.alerts.AlertContext`,
+    """A :class:`localcdap.api.control.PostActionContext` and a :class:`localcdap.api.control.AlertContext`,
     which has what every control stage needs.
     """
 

@@ -14,7 +14,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.api.alerts import limit_rate
+from localcdap.api.control import limit_rate
 
 _LEAST: Final = 1
 

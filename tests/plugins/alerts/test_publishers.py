@@ -18,7 +18,7 @@ from alert_publishers.web_alerts import WebhookAlerts
 from core_plugins.topic_alerts import TopicAlerts
 from kafka_plugins.kafka_alerts import KafkaAlerts
 
-from localcdap.api.alerts import limit_rate
+from localcdap.api.control import limit_rate
 from localcdap.api.errors import StageError
 from localcdap.testing import StageTester
 from tests.plugins.kafka.broker import consume, run_broker
