@@ -96,9 +96,7 @@ from localcdap.api.plugin import (
     Transform,
     plugin,
 )
-from localcdap.api.sample_contexts import SinkSampleContext, SourceSampleContext
 from localcdap.api.schema import Field, LogicalType, Schema, Type
-from localcdap.api.schema_context import SchemaContext
 from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
@@ -106,8 +104,11 @@ from localcdap.api.stage import (
     PortEmitter,
     PrepareContext,
     Record,
+    SchemaContext,
     SinkContext,
+    SinkSampleContext,
     SourceContext,
+    SourceSampleContext,
     SparkContext,
     StageConfigurer,
     StageContext,

@@ -15,9 +15,7 @@ from localcdap.api.config import PluginConfig
 from localcdap.api.declarations import reject_declaration
 from localcdap.api.lineage_recorder import LineageRecorder
 from localcdap.api.metadata import MetadataEntity
-from localcdap.api.sample_contexts import SampleContext, SinkSampleContext, SourceSampleContext
 from localcdap.api.schema import Schema
-from localcdap.api.schema_context import SchemaContext
 from localcdap.api.stage import (
     Emitter,
     ErrorRecord,
@@ -25,8 +23,12 @@ from localcdap.api.stage import (
     PortEmitter,
     PrepareContext,
     Record,
+    SampleContext,
+    SchemaContext,
     SinkContext,
+    SinkSampleContext,
     SourceContext,
+    SourceSampleContext,
     SparkContext,
     StageConfigurer,
     StageContext,

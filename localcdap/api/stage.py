@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from localcdap.api.app.transactions import TransactionRunner
     from localcdap.api.join.definition import JoinDefinition
 
+
 Record = dict[str, Any]
 """A record: field values by name, in schema order.
 
@@ -491,3 +492,46 @@ class SinkContext(SparkContext, TopicContext, Protocol):
             left out. The other columns are the fields of all tables.
         :raises StageError: on a cluster.
         """
+
+
+class SchemaContext(SourceContext, Protocol):
+    """The context of :meth:`BatchSource.find_schema`, in the run's own process, before the plan is made."""
+
+    def set_argument(self, name: str, value: str) -> None:
+        """Set an argument of the run for the other stages (CDAP ``BatchSourceContext.getArguments``)."""
+
+
+class SampleContext(StageContext, Protocol):
+    """The context of a transform that runs on a sample, outside of Spark."""
+
+    find_plugin: FindPlugin
+    """As :attr:`StageConfigurer.find_plugin`."""
+
+
+class SourceSampleContext(StageContext, Protocol):
+    """The context in which a source reads its first records without Spark, on this machine."""
+
+    is_remote: bool
+    """Always False, as in a :class:`SourceContext` on this machine."""
+    find_plugin: FindPlugin
+    """As :attr:`StageConfigurer.find_plugin`."""
+
+    def resolve_path(self, path: str) -> str:
+        """See :meth:`SparkContext.resolve_path`."""
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception:
+        """Return an error to raise, which names this stage."""
+
+    def generate(
+        self, schema: Schema, tasks: Sequence[Any], read: Callable[[Any], Iterator[pa.RecordBatch]]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the batches that ``read`` makes of each task, in order, as :meth:`SparkContext.generate` does
+        in Spark's workers.
+        """
+
+
+class SinkSampleContext(StageContext, Protocol):
+    """The context in which a sink looks at records of a preview without Spark."""
+
+    def resolve_path(self, path: str) -> str:
+        """See :meth:`SparkContext.resolve_path`."""

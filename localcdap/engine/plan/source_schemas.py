@@ -34,7 +34,7 @@ def find_source_schema(
 
 
 class SourceSchemaContext(DriverContext):
-    """A :class:`localcdap.api.schema_context.SchemaContext`."""
+    """A :class:`localcdap.api.stage.SchemaContext`."""
 
     def __init__(
         self, stage: Stage, run: RunContext, set_argument: Callable[[str, str], None]

@@ -14,7 +14,7 @@ from localcdap.api.config import NamedPlugins
 from localcdap.api.errors import BadRequestError
 from localcdap.api.methods import MethodContext
 from localcdap.api.record_json import decode_json_records, encode_json_record
-from localcdap.api.sample_contexts import SampleContext
+from localcdap.api.stage import SampleContext
 from localcdap.files.formats import FileInput
 from localcdap.files.rows import RowReader
 from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format, find_first_directive

@@ -21,7 +21,7 @@ from localcdap.api import (
     plugin_method,
 )
 from localcdap.api.methods import MethodContext
-from localcdap.api.sample_contexts import SampleContext
+from localcdap.api.stage import SampleContext
 from localcdap.plugin_lib.wrangler.files.jobs import FileProgress
 from localcdap.plugin_lib.wrangler.recipe.builder import load_precondition, load_recipe
 from localcdap.plugin_lib.wrangler.recipe.lineage import RecipeLineage
