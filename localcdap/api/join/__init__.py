@@ -7,9 +7,9 @@ from localcdap.api.join.definition import (
     JoinKey,
     JoinOnExpression,
     JoinOnKeys,
+    JoinPart,
     JoinStage,
 )
-from localcdap.api.join.failures import JoinPart
 from localcdap.api.join.joiner import AutoJoiner, AutoJoinerContext
 
 __all__ = [

@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import enum
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.join.expressions import find_qualified_names, list_words
+from localcdap.api.failures import FailureBuilder, FailureCollector
 from localcdap.api.schema import Field, Schema
+
+_SQL_TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]+`|[\w$]+|\S")
+
+
+def list_words(sql: str) -> set[str]:
+    """Return the tokens of an SQL expression in lower case; names are without backquotes."""
+    return {token.strip("`").lower() for token in _SQL_TOKEN.findall(sql)}
+
+
+def find_qualified_names(sql: str) -> Iterator[tuple[str, str]]:
+    """Yield each ``name.field`` of an SQL expression, for a longer path its first two parts."""
+    tokens = _SQL_TOKEN.findall(sql)
+    at = 0
+    while at + 2 < len(tokens):
+        first, dot, second = tokens[at : at + 3]
+        if dot == "." and _is_name(first) and _is_name(second):
+            yield first.strip("`"), second.strip("`")
+            at += 3
+            while at + 1 < len(tokens) and tokens[at] == ".":
+                at += 2
+        else:
+            at += 1
+
+
+def _is_name(token: str) -> bool:
+    return token.startswith("`") or (token[0].isalpha() or token[0] == "_")
 
 
 class JoinField(NamedTuple):
@@ -166,3 +194,42 @@ class JoinDefinition:
         else:
             words = list_words(self.condition.expression)
         return [n for n in stage.schema.field_names if n in needed or n.lower() in words]
+
+
+class JoinPart(enum.Enum):
+    """A part of a join that a property of a plugin may define."""
+
+    SELECTED_FIELDS = "selected fields"
+    BROADCAST = "broadcast stages"
+    KEYS = "keys"
+    EXPRESSION = "expression"
+    EXPRESSION_STAGES = "stages of an expression"
+    ALIASES = "aliases"
+    DISTRIBUTION_FACTOR = "distribution factor"
+    DISTRIBUTION_STAGE = "skewed stage"
+
+
+class JoinFailures:
+    """Adds failures of a join to a stage.
+
+    :param properties: the properties that define the parts; failures of other parts are those of the stage.
+    """
+
+    def __init__(self, failures: FailureCollector, properties: Mapping[JoinPart, str]) -> None:
+        self._failures = failures
+        self._properties = properties
+
+    def __len__(self) -> int:
+        return len(self._failures)
+
+    def add(
+        self, part: JoinPart, message: str, action: str | None = None, element: str | None = None
+    ) -> FailureBuilder:
+        """Add a failure of a part of the join.
+
+        :param element: of the property, where it is a list.
+        """
+        failure = self._failures.add(message, action)
+        if part in self._properties:
+            failure.with_config_property(self._properties[part], element=element)
+        return failure

@@ -15,13 +15,14 @@ from localcdap.api.failures import FailureCollector
 from localcdap.api.join.definition import (
     JoinDefinition,
     JoinDistribution,
+    JoinFailures,
     JoinField,
     JoinOnExpression,
     JoinOnKeys,
+    JoinPart,
     JoinStage,
+    find_qualified_names,
 )
-from localcdap.api.join.expressions import find_qualified_names
-from localcdap.api.join.failures import JoinFailures, JoinPart
 from localcdap.api.lineage import EdgeKind, FieldTransformOperation
 from localcdap.api.lineage_recorder import LineageRecorder
 from localcdap.api.plugin import BatchJoiner

@@ -6,7 +6,7 @@ import pytest
 from core_plugins.joins.joiner import Joiner
 
 from localcdap.api import Schema, StageConfigurer
-from localcdap.api.join.expressions import find_qualified_names
+from localcdap.api.join.definition import find_qualified_names
 from tests.plugins.transform.support import causes, configure, messages, only_failure, record
 
 USERS = record("user", id=Schema.LONG, name=Schema.STRING, email=Schema.STRING.as_nullable)
