@@ -10,8 +10,11 @@ from typing import Any, Final
 
 from localcdap.api.app.events import PartitionsAdded
 from localcdap.api.dataset.declaration import DatasetFiles, FilePartition, PartitionChange
-from localcdap.api.dataset.partition_fields import PARTITIONING_FIELDS, read_partitioning
-from localcdap.api.dataset.partition_folders import list_partition_folders
+from localcdap.api.dataset.partition_fields import (
+    PARTITIONING_FIELDS,
+    list_partition_folders,
+    read_partitioning,
+)
 from localcdap.api.dataset.properties import PropertyReader
 from localcdap.api.dataset.specification import (
     DatasetSpecification,

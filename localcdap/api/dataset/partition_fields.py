@@ -1,12 +1,24 @@
-"""The partitioning of a file set, as its properties declare it."""
+"""The partitioning of a file set, as its properties declare it.
+
+Partitions by the names of their folders, in a file set that no dataset lists.
+
+CDAP names a partition's folder after its time: ``2015-01-20/20-42.1421786520000``, or ``1421786520000`` for a
+snapshot. A folder of any other name has the file ``.partition.json`` with the time, as earlier versions of
+localcdap wrote it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
 
 from localcdap.api.errors import DatasetPropertiesError
 from localcdap.api.schema import Schema
+from localcdap.decoders import decode_json
 
 PARTITIONING_FIELDS: Final = "partitioning.fields."
 PARTITIONING_FIELD_PREFIX: Final = "partitioning.field."
@@ -46,3 +58,46 @@ def read_partitioning(properties: Mapping[str, str]) -> dict[str, str]:
 def format_partitioning(fields: Mapping[str, str]) -> str:
     """Return a partitioning for messages, as Java prints it."""
     return "{" + ", ".join(f"{name}={type}" for name, type in fields.items()) + "}"
+
+
+_MARK: Final = ".partition.json"
+_NAMED: Final = re.compile(r"(?:.*\.)?(\d{10,})")
+"""A partition's name; its end is the time in milliseconds since 1970."""
+
+
+class PartitionFolder(NamedTuple):
+    """A folder that is a partition."""
+
+    time_ms: int
+    """Milliseconds since 1970."""
+    path: Path
+
+
+class _Mark(msgspec.Struct):
+    time: int
+
+
+def list_partition_folders(folder: Path) -> list[PartitionFolder]:
+    """Return the partitions of a file set, oldest first; none if the folder does not exist."""
+    return sorted(_find_partitions(folder))
+
+
+def _find_partitions(directory: Path) -> Iterator[PartitionFolder]:
+    if not directory.is_dir():
+        return
+    for each in directory.iterdir():
+        if not each.is_dir() or each.name.startswith((".", "_")):
+            continue
+        time_ms = _read_time(each)
+        if time_ms is not None:
+            yield PartitionFolder(time_ms, each)
+        else:
+            yield from _find_partitions(each)
+
+
+def _read_time(directory: Path) -> int | None:
+    try:
+        return decode_json((directory / _MARK).read_bytes(), type=_Mark).time
+    except (OSError, msgspec.DecodeError):
+        named = _NAMED.fullmatch(directory.name)
+        return int(named[1]) if named else None

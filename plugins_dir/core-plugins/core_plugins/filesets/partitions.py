@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from localcdap.api import FailureCollector, NotFoundError, SparkContext, StageConfigurer
 from localcdap.api.app.transactions import TransactionContext, TransactionKind
 from localcdap.api.dataset.classes.file_sets import PartitionedFileSet
-from localcdap.api.dataset.partition_folders import list_partition_folders
+from localcdap.api.dataset.partition_fields import list_partition_folders
 from localcdap.api.errors import HostError
 
 _DURATION: Final = re.compile(r"\s*(\d+)\s*([smhd])\s*")
