@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from localcdap.api.dataset.access import AccessGuard, AccessKind, AnnotationRules, enter_method
-from localcdap.api.dataset.dataset import Dataset
+from localcdap.api.dataset.dataset import Dataset, pass_calls_to_threads
 from localcdap.api.dataset.definition import DatasetDefinition
 from localcdap.api.dataset.rows import Row, RowCondition
 from localcdap.api.dataset.specification import (
@@ -16,7 +16,6 @@ from localcdap.api.dataset.specification import (
     FolderLayout,
     locate_folder,
 )
-from localcdap.api.dataset.threads import pass_calls_to_threads
 from localcdap.api.dataset.types import BUILT_IN_TYPES
 from localcdap.api.errors import NotFoundError, TransactionError
 from localcdap.store.transactions import operations as op

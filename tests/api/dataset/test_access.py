@@ -19,9 +19,8 @@ from localcdap.api.dataset.access import (
     read_write,
     write_only,
 )
-from localcdap.api.dataset.dataset import Dataset
+from localcdap.api.dataset.dataset import Dataset, pass_calls_to_threads
 from localcdap.api.dataset.specification import DatasetSpecification
-from localcdap.api.dataset.threads import pass_calls_to_threads
 from localcdap.api.errors import DatasetAccessError
 
 STRICT, SHIPPED = AnnotationRules.STRICT, AnnotationRules.SHIPPED
