@@ -13,12 +13,17 @@ from urllib.parse import unquote
 
 import msgspec
 
-from localcdap.api.app.answers import AnswerError
 from localcdap.api.app.application import APPLICATION_MARK, SPARK, SystemApplication
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
-from localcdap.api.app.http_status import find_http_status
 from localcdap.api.app.namespaces import NamespaceSummary
-from localcdap.api.app.routes import BODY, RouteHandler, RouteParameter, find_route_handlers
+from localcdap.api.app.routes import (
+    BODY,
+    AnswerError,
+    RouteHandler,
+    RouteParameter,
+    find_http_status,
+    find_route_handlers,
+)
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
 from localcdap.api.security import Permission
 from localcdap.api.serialization.structs import decode_schema, encode_schema

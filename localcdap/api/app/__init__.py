@@ -15,7 +15,6 @@
 ...     services = [Notes]
 """
 
-from localcdap.api.app.answers import AnswerError
 from localcdap.api.app.application import (
     SparkService,
     SystemApplication,
@@ -69,7 +68,7 @@ from localcdap.api.app.jobs import (
     SystemJob,
 )
 from localcdap.api.app.namespaces import NamespaceSummary, namespaced_table
-from localcdap.api.app.routes import Header, QueryParameter, delete, get, post, put
+from localcdap.api.app.routes import AnswerError, Header, QueryParameter, delete, get, post, put
 from localcdap.api.app.rows import StructuredRow, StructuredRows
 from localcdap.api.app.specification import FieldType, StructuredTableSpecification
 from localcdap.api.app.table import Bound, QueryOption, Range, SortOrder, StructuredTable

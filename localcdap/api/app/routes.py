@@ -19,6 +19,23 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 
 from localcdap.api.app.namespaces import NamespaceSummary
+from localcdap.api.errors import (
+    BadRequestError,
+    ConflictError,
+    HostError,
+    IncapableError,
+    InvalidPipelineError,
+    InvalidStageError,
+    LocalcdapError,
+    MacroError,
+    NotFoundError,
+    OAuthError,
+    PluginError,
+    SchemaError,
+    TransactionConflictError,
+    TransactionTimeoutError,
+    UnauthorizedError,
+)
 from localcdap.api.security import Permission
 from localcdap.decoders import check_type
 
@@ -230,3 +247,49 @@ def _split_marks(hint: Any) -> tuple[Any, str | None, str | None]:
             if isinstance(each, QueryParameter):
                 return hint.__origin__, None, each.name
     return hint, None, None
+
+
+class AnswerError(LocalcdapError):
+    """Ends a request with a status and a body, where the body of other errors is not enough.
+
+    :param status: the HTTP status, such as 400.
+    :param body: a value that JSON can represent, or a Struct.
+    """
+
+    def __init__(
+        self, status: int, body: Any, message: str = "The request cannot be answered."
+    ) -> None:
+        super().__init__(message)
+        self.status: Final = status
+        self.body: Final = body
+
+
+_STATUSES: Final[tuple[tuple[int, tuple[type[Exception], ...]], ...]] = (
+    (403, (UnauthorizedError,)),
+    (404, (NotFoundError,)),
+    (409, (ConflictError, TransactionConflictError)),
+    (
+        400,
+        (
+            BadRequestError,
+            SchemaError,
+            MacroError,
+            InvalidStageError,
+            InvalidPipelineError,
+            IncapableError,
+            PluginError,
+        ),
+    ),
+    (503, (HostError, TransactionTimeoutError)),
+)
+
+
+def find_http_status(error: BaseException) -> int:
+    """Return the HTTP status of an error: 500 for an unexpected one.
+
+    A plugin that fails is an error of the request that selected it: 400. An OAuth provider that gives no
+    token has a status of its own.
+    """
+    if isinstance(error, OAuthError):
+        return error.status
+    return next((status for status, kinds in _STATUSES if isinstance(error, kinds)), 500)

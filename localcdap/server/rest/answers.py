@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.app.http_status import find_http_status
+from localcdap.api.app.routes import find_http_status
 from localcdap.api.errors import (
     BadRequestError,
     ConflictError,
