@@ -13,8 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from localcdap.api.app.specification import StructuredTableSpecification
-from localcdap.api.app.timeouts import TransactionLimits
-from localcdap.api.app.transactions import TransactionKind
+from localcdap.api.app.transactions import TransactionKind, TransactionLimits
 from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import TransactionConflictError
 from localcdap.api.security import Permission

@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE
-from localcdap.api.app.timeouts import check_timeouts, find_timeout, has_timeouts
-from localcdap.api.app.transactions import TransactionRunner
+from localcdap.api.app.transactions import (
+    TransactionRunner,
+    check_timeouts,
+    find_timeout,
+    has_timeouts,
+)
 from localcdap.api.errors import HostError, HostLostError
 from localcdap.api.metadata import WORKFLOW, WORKFLOW_NAME
 from localcdap.artifacts.model import PluginRef

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from localcdap.api.app.timeouts import TransactionLimits
+from localcdap.api.app.transactions import TransactionLimits
 from localcdap.api.errors import DiskFullError
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.jobs.launcher import JobLauncher

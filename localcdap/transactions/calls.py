@@ -11,8 +11,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.app.specification import StructuredTableSpecification
-from localcdap.api.app.timeouts import TransactionLimits
-from localcdap.api.app.transactions import TransactionKind
+from localcdap.api.app.transactions import TransactionKind, TransactionLimits
 from localcdap.api.dataset.access import AccessKind
 from localcdap.rpc.methods import non_idempotent
 from localcdap.store.transactions.dataset_session import OpenedDataset

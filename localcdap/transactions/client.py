@@ -10,8 +10,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from localcdap.api.app.specification import StructuredTableSpecification
-from localcdap.api.app.timeouts import TIMEOUT_ARGUMENT, TransactionLimits
-from localcdap.api.app.transactions import TransactionKind
+from localcdap.api.app.transactions import TIMEOUT_ARGUMENT, TransactionKind, TransactionLimits
 from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import HostError, HostLostError, LocalcdapError, TransactionConflictError
 from localcdap.store.transactions.dataset_session import OpenedDataset

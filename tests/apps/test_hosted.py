@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 import pytest
 
-from localcdap.api.app.timeouts import TransactionLimits
+from localcdap.api.app.transactions import TransactionLimits
 from localcdap.api.errors import NotFoundError, PluginError
 from localcdap.apps.model import AppAnswer, AppRequest, AppSummary
 from localcdap.cli.main import run

@@ -17,8 +17,7 @@ from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from localcdap.api.app.specification import StructuredTableSpecification
-from localcdap.api.app.timeouts import TransactionLimits
-from localcdap.api.app.transactions import TransactionContext, TransactionKind
+from localcdap.api.app.transactions import TransactionContext, TransactionKind, TransactionLimits
 from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import (
     TransactionConflictError,
