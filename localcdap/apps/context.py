@@ -16,9 +16,9 @@ from localcdap.api.app.context import (
     TransformedRecords,
 )
 from localcdap.api.app.events import SYSTEM_NAMESPACE
-from localcdap.api.app.exports import ExportedRows, ExportRequest
 from localcdap.api.app.jobs import JobDetail, JobLogLine, JobRequest
 from localcdap.api.app.namespaces import NamespaceSummary
+from localcdap.api.app.table import ExportedRows, ExportRequest
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import BadRequestError, StageError

@@ -13,9 +13,9 @@ from typing import Any, Final, Protocol
 
 from localcdap.api.app.context import ArtifactSummary, KnownRun, Message
 from localcdap.api.app.events import SYSTEM_NAMESPACE, MetadataEmitted
-from localcdap.api.app.exports import ExportedRows, ExportRequest
 from localcdap.api.app.jobs import JobDetail, JobLogLine, JobRequest
 from localcdap.api.app.namespaces import NamespaceSummary
+from localcdap.api.app.table import ExportedRows, ExportRequest
 from localcdap.api.errors import (
     BadRequestError,
     ConflictError,

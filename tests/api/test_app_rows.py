@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from localcdap.api.app import InvalidTableFieldError, StructuredRows, TransactionError
-from localcdap.api.app.rows import create_row_class
+from localcdap.api.app.table import create_row_class
 
 Row = create_row_class(("name", "id", "size"), ("id", "name"))
 

@@ -51,14 +51,6 @@ from localcdap.api.app.events import (
     RunStatusChanged,
     SystemEventListener,
 )
-from localcdap.api.app.exports import (
-    ExportedRows,
-    ExportRequest,
-    FieldCondition,
-    Grouping,
-    Measure,
-    RowGroup,
-)
 from localcdap.api.app.jobs import (
     JobContext,
     JobDetail,
@@ -69,9 +61,22 @@ from localcdap.api.app.jobs import (
 )
 from localcdap.api.app.namespaces import NamespaceSummary, namespaced_table
 from localcdap.api.app.routes import AnswerError, Header, QueryParameter, delete, get, post, put
-from localcdap.api.app.rows import StructuredRow, StructuredRows
 from localcdap.api.app.specification import FieldType, StructuredTableSpecification
-from localcdap.api.app.table import Bound, QueryOption, Range, SortOrder, StructuredTable
+from localcdap.api.app.table import (
+    Bound,
+    ExportedRows,
+    ExportRequest,
+    FieldCondition,
+    Grouping,
+    Measure,
+    QueryOption,
+    Range,
+    RowGroup,
+    SortOrder,
+    StructuredRow,
+    StructuredRows,
+    StructuredTable,
+)
 from localcdap.api.app.transactions import (
     StructuredTableAdmin,
     TransactionContext,

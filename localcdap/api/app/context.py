@@ -10,9 +10,9 @@ import msgspec
 
 from localcdap.api.app.connections import Connections
 from localcdap.api.app.events import RunStatusChanged
-from localcdap.api.app.exports import ExportedRows, ExportRequest
 from localcdap.api.app.jobs import JobDetail, JobLogLine, JobRequest
 from localcdap.api.app.namespaces import NamespaceSummary
+from localcdap.api.app.table import ExportedRows, ExportRequest
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from localcdap.api.app.exports import (
+from localcdap.api.app.table import (
     ExportedRows,
     ExportRequest,
     FieldCondition,
     Grouping,
     Measure,
     RowGroup,
+    SortOrder,
 )
-from localcdap.api.app.table import SortOrder
 from localcdap.api.dataset.rows import RowComparison, RowCondition, one_of
 from localcdap.api.errors import InvalidTableFieldError, StoreError
 from localcdap.api.sql_names import quote_identifier, quote_literal

@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from localcdap.api.app.rows import StructuredRow, StructuredRows, create_row_class
 from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.table import (
     Filter,
@@ -15,7 +14,10 @@ from localcdap.api.app.table import (
     Range,
     RowValues,
     SortOrder,
+    StructuredRow,
+    StructuredRows,
     StructuredTable,
+    create_row_class,
 )
 from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import TableUsageError, TransactionConflictError, TransactionError

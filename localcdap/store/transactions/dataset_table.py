@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from localcdap.api.app.rows import StructuredRow, create_row_class
-from localcdap.api.app.table import Key
+from localcdap.api.app.table import Key, StructuredRow, create_row_class
 from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.schema import Schema, Type
 from localcdap.api.serialization.value_types import is_unicode, is_writable
