@@ -13,10 +13,10 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import MetadataEntity, MetadataScope, ScopedMetadata
 from localcdap.decoders import decode_json
 from localcdap.metadata.entities import to_answered
+from localcdap.metadata.postings import Visibility
 from localcdap.metadata.query import parse_query
 from localcdap.metadata.records import CREATION_TIME, ENTITY_NAME, read_entities
 from localcdap.metadata.search_index import SearchFilter, SearchIndex, Sorting
-from localcdap.metadata.visibility import Visibility
 from localcdap.store.store import Transaction
 
 if TYPE_CHECKING:

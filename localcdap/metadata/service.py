@@ -56,10 +56,10 @@ from localcdap.metadata.mutations import (
     UpdateMutation,
     select,
 )
+from localcdap.metadata.postings import Visibility
 from localcdap.metadata.search import SearchRequest, SearchResponse
 from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import is_untyped_plugin, read_untyped_plugin
-from localcdap.metadata.visibility import Visibility
 from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.library import application_records

@@ -11,6 +11,7 @@ from localcdap.api.schema import Schema
 from localcdap.metadata.entities import to_key, to_stored
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.metadata.mutations import MetadataChange, Mutation, apply_mutation
+from localcdap.metadata.postings import Visibility
 from localcdap.metadata.records import (
     delete_metadata,
     get_next_revision,
@@ -21,7 +22,6 @@ from localcdap.metadata.records import (
 from localcdap.metadata.search import SearchRequest, SearchResponse, search_metadata
 from localcdap.metadata.search_index import SearchIndex
 from localcdap.metadata.terms import SCHEMA
-from localcdap.metadata.visibility import Visibility
 from localcdap.store.store import Store, Transaction
 
 ChangeListener = Callable[[Transaction, Sequence[MetadataChange]], None]
