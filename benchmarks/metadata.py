@@ -14,7 +14,7 @@ from benchmarks.measure import Row, at_most, within
 from localcdap.api.metadata import Metadata, MetadataEntity, ScopedMetadata
 from localcdap.metadata import records
 from localcdap.metadata.entities import to_key
-from localcdap.metadata.mutations import UpdateMutation
+from localcdap.metadata.records import UpdateMutation
 from localcdap.metadata.search import SearchRequest
 from localcdap.metadata.store import MetadataStore
 from localcdap.store.store import Store

@@ -26,7 +26,7 @@ from localcdap.api.security import Permission
 from localcdap.decoders import decode_json
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.entities import from_key, to_key
-from localcdap.metadata.mutations import MetadataChange
+from localcdap.metadata.records import MetadataChange
 from localcdap.security.access import OF_INSTANCE, Target, requires
 from localcdap.security.principals import get_current_user
 from localcdap.store.store import Store, Transaction

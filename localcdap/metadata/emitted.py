@@ -26,7 +26,7 @@ from localcdap.api.metadata import (
     ScopedMetadata,
 )
 from localcdap.api.security import SYSTEM_PRINCIPAL, Principal
-from localcdap.metadata.mutations import Mutation, RemoveMutation, UpdateMutation
+from localcdap.metadata.records import Mutation, RemoveMutation, UpdateMutation
 from localcdap.metadata.service import MetadataService
 from localcdap.security.principals import act_as
 from localcdap.store.store import Transaction

@@ -49,14 +49,14 @@ from localcdap.api.security import Permission, Principal
 from localcdap.artifacts.service import ArtifactService
 from localcdap.decoders import decode_json
 from localcdap.metadata.entities import format_entity, parse_entity
-from localcdap.metadata.mutations import (
+from localcdap.metadata.postings import Visibility
+from localcdap.metadata.records import (
     MetadataChange,
     Mutation,
     RemoveMutation,
     UpdateMutation,
     select,
 )
-from localcdap.metadata.postings import Visibility
 from localcdap.metadata.search import SearchRequest, SearchResponse
 from localcdap.metadata.store import MetadataStore
 from localcdap.metadata.system_metadata import is_untyped_plugin, read_untyped_plugin

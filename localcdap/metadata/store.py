@@ -10,9 +10,11 @@ from localcdap.api.metadata import MetadataEntity, ScopedMetadata
 from localcdap.api.schema import Schema
 from localcdap.metadata.entities import to_key, to_stored
 from localcdap.metadata.lineage.relations import DatasetId
-from localcdap.metadata.mutations import MetadataChange, Mutation, apply_mutation
 from localcdap.metadata.postings import Visibility
 from localcdap.metadata.records import (
+    MetadataChange,
+    Mutation,
+    apply_mutation,
     delete_metadata,
     get_next_revision,
     read_metadata,

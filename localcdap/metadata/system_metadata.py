@@ -35,14 +35,16 @@ from localcdap.api.metadata import (
 )
 from localcdap.artifacts.index import read_good_plugins
 from localcdap.artifacts.model import PluginClass
-from localcdap.metadata.mutations import (
+from localcdap.metadata.records import (
+    CREATION_TIME,
+    ENTITY_NAME,
     STANDARD_DIRECTIVES,
     CreateMutation,
     DropMutation,
     Mutation,
     RemoveMutation,
+    list_inside,
 )
-from localcdap.metadata.records import CREATION_TIME, ENTITY_NAME, list_inside
 from localcdap.metadata.store import MetadataStore
 from localcdap.pipeline.library import application_records
 from localcdap.pipeline.library.application_model import Application

@@ -12,7 +12,7 @@ from localcdap.api.metadata import (
     MetadataScope,
     ScopedMetadata,
 )
-from localcdap.metadata.mutations import (
+from localcdap.metadata.records import (
     DropMutation,
     MetadataChange,
     MetadataDirective,

@@ -12,7 +12,7 @@ from localcdap.api.security import Principal
 from localcdap.decoders import decode_json
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.audit import AuditLog, AuditMessage, AuditQuery, AuditService, AuditType
-from localcdap.metadata.mutations import DropMutation, UpdateMutation
+from localcdap.metadata.records import DropMutation, UpdateMutation
 from localcdap.metadata.store import MetadataStore
 from localcdap.security.principals import act_as
 from localcdap.store.store import Store

@@ -16,7 +16,7 @@ from localcdap.messaging import listeners
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.emitted import EmittedMetadataListener
-from localcdap.metadata.mutations import UpdateMutation
+from localcdap.metadata.records import UpdateMutation
 from localcdap.metadata.service import MetadataService
 from localcdap.metadata.store import MetadataStore
 from localcdap.namespaces.service import NamespaceService

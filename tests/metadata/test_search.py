@@ -12,7 +12,7 @@ import pytest
 from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.schema import Schema, Type
-from localcdap.metadata.mutations import DropMutation, RemoveMutation
+from localcdap.metadata.records import DropMutation, RemoveMutation
 from localcdap.metadata.search import parse_sorting
 from localcdap.metadata.search_index import Sorting
 from tests.metadata.catalog import (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from localcdap.api.metadata import MetadataEntity, MetadataKind, MetadataScope, ScopedMetadata
-from localcdap.metadata.mutations import (
+from localcdap.metadata.records import (
     CreateMutation,
     DropMutation,
     MetadataChange,

@@ -6,8 +6,8 @@ import pytest
 
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission, Principal
-from localcdap.metadata.mutations import DropMutation
 from localcdap.metadata.postings import Visibility, find_cdap_entity
+from localcdap.metadata.records import DropMutation
 from localcdap.metadata.search import SearchRequest
 from localcdap.security.authorizer import ALLOW_ALL, PrivilegeAuthorizer
 from localcdap.security.privileges import Privileges, UserPrivileges

@@ -15,7 +15,7 @@ from localcdap.cli.output import echo, print_json, print_json_text, print_table
 from localcdap.files.atomic import write_file
 
 if TYPE_CHECKING:
-    from localcdap.metadata.mutations import MetadataChange
+    from localcdap.metadata.records import MetadataChange
     from localcdap.metadata.search import SearchResponse
     from localcdap.metadata.service import UserMetadata
 

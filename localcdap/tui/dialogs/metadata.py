@@ -15,7 +15,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope, ScopedMetadata
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.entities import format_entity
-from localcdap.metadata.mutations import MetadataChange
+from localcdap.metadata.records import MetadataChange
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
 from localcdap.tui.labels import sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry

@@ -17,7 +17,7 @@ from localcdap.cli.main import run as run_command
 from localcdap.metadata.lineage.impact import DatasetFieldChange, StageFieldChange
 from localcdap.metadata.lineage.impact_service import FieldReader, ImpactReport, ImpactRequest
 from localcdap.metadata.lineage.impact_text import describe_stage_field
-from localcdap.metadata.mutations import STANDARD_DIRECTIVES, CreateMutation
+from localcdap.metadata.records import STANDARD_DIRECTIVES, CreateMutation
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.testing.instance import TemporaryInstance
