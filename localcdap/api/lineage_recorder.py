@@ -7,7 +7,7 @@ say more: each output field has its own, and influences, such as that of a filte
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -20,8 +20,10 @@ from localcdap.api.lineage import (
     FieldTransformOperation,
 )
 from localcdap.api.schema import Schema
-from localcdap.api.stage import StageConfigurer
 from localcdap.api.tables import KEY, VALUE, TableShape
+
+if TYPE_CHECKING:
+    from localcdap.api.stage import StageConfigurer
 
 InputField: TypeAlias = str | tuple[str, str]
 """A field that a stage receives: its name, or the input stage and its name, as in joiners."""

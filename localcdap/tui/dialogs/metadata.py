@@ -10,9 +10,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
-from localcdap.api import metadata_rules
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope, ScopedMetadata
+from localcdap.api.metadata_rules import find_problems
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.entities import format_entity
 from localcdap.metadata.records import MetadataChange
@@ -206,4 +206,4 @@ def _check_value(key: str, value: str) -> str | None:
 
 def _describe(metadata: Metadata) -> str | None:
     """Return what is wrong with metadata, in the original's words. The service checks its own length too."""
-    return " ".join(metadata_rules.find_problems(metadata)) or None
+    return " ".join(find_problems(metadata)) or None
