@@ -4,13 +4,18 @@
 >>> email = orders.append("field", "email")
 >>> email.resolve("default").describe()
 "namespace=default,dataset=orders,field=email of type 'field'"
+
+The rules for metadata that users and plugins write (CDAP 6 ``MetadataValidator``).
+
+Metadata of the scope SYSTEM is not checked.
 """
 
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -306,3 +311,112 @@ def _check_hierarchy(type: str, details: Mapping[str, str]) -> None:
         "represent a custom resource please use a different type name. Note: if a type name is not "
         "specified, the last key is considered as the type.",
     )
+
+
+MAX_CHARS: Final = 50
+"""The default of the setting ``metadata.max.allowed.chars``."""
+TAGS: Final = "tags"
+"""The reserved name: in a search, it stands for all tags."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]*")
+_VALUE: Final = re.compile(r"[A-Za-z0-9_\-\s]*", re.ASCII)
+
+
+def find_problems(metadata: Metadata, max_chars: int = MAX_CHARS) -> Sequence[str]:
+    """Return what is wrong with USER metadata, in the original's words; at most one problem for each item."""
+    return [
+        *_first_of_each(_check_property(*item, max_chars) for item in metadata.properties.items()),
+        *_first_of_each(_check_tag(tag, max_chars) for tag in metadata.tags),
+    ]
+
+
+def require_valid(metadata: Metadata, max_chars: int = MAX_CHARS) -> None:
+    """Check USER metadata.
+
+    :raises BadRequestError: with all problems, one for each property and tag.
+    """
+    problems = find_problems(metadata, max_chars)
+    if problems:
+        raise BadRequestError(" ".join(problems))
+
+
+def _check_property(key: str, value: str, max_chars: int) -> Iterator[str]:
+    yield from _check_key_or_tag(key)
+    if key.lower() == TAGS:
+        yield f"Could not set metadata with reserved key {TAGS}"
+    yield from _check_length(key, max_chars)
+    if not _VALUE.fullmatch(value):
+        yield (
+            f"Illegal format for the value '{value}'. Should only contain alphanumeric characters (a-z, "
+            f"A-Z, 0-9), underscores, hyphens and whitespaces."
+        )
+    yield from _check_length(value, max_chars)
+
+
+def _check_tag(tag: str, max_chars: int) -> Iterator[str]:
+    yield from _check_key_or_tag(tag)
+    yield from _check_length(tag, max_chars)
+
+
+def _check_key_or_tag(name: str) -> Iterator[str]:
+    if not _NAME.fullmatch(name):
+        yield (
+            f"Illegal format for '{name}'. Should only contain alphanumeric characters (a-z, A-Z, 0-9), "
+            f"underscores and hyphens."
+        )
+
+
+def _check_length(text: str, max_chars: int) -> Iterator[str]:
+    if len(text) > max_chars:
+        yield f"Metadata {text} exceeds maximum of {max_chars} characters."
+
+
+def _first_of_each(checks: Iterable[Iterator[str]]) -> Iterator[str]:
+    for check in checks:
+        yield from [problem for problem in [next(check, None)] if problem is not None]
+
+
+class MetadataWriter:
+    """Emits metadata of the scope USER; an entity that names no namespace is in :attr:`namespace`.
+
+    An operation takes effect some moments later, and in the order of the calls.
+    """
+
+    namespace: str
+
+    def add_properties(self, entity: MetadataEntity, properties: Mapping[str, str]) -> None:
+        """Set properties of an entity.
+
+        :raises BadRequestError: when a key or a value is illegal; nothing is emitted.
+        """
+        require_valid(Metadata(dict(properties)))
+        self._build(OperationKind.PUT, entity, properties=dict(properties))
+
+    def add_tags(self, entity: MetadataEntity, *tags: str) -> None:
+        """Add tags to an entity.
+
+        :raises BadRequestError: when a tag is illegal; nothing is emitted.
+        """
+        require_valid(Metadata.of(tags=tags))
+        self._build(OperationKind.PUT, entity, tags=list(tags))
+
+    def remove_metadata(self, entity: MetadataEntity) -> None:
+        """Remove all properties and tags of an entity."""
+        self._build(OperationKind.DELETE_ALL, entity)
+
+    def remove_properties(self, entity: MetadataEntity, *names: str) -> None:
+        """Remove properties of an entity; without names, all of them."""
+        kind = OperationKind.DELETE if names else OperationKind.DELETE_ALL_PROPERTIES
+        self._build(kind, entity, names=list(names))
+
+    def remove_tags(self, entity: MetadataEntity, *tags: str) -> None:
+        """Remove tags of an entity; without tags, all of them."""
+        kind = OperationKind.DELETE if tags else OperationKind.DELETE_ALL_TAGS
+        self._build(kind, entity, tags=list(tags))
+
+    def _build(self, kind: OperationKind, entity: MetadataEntity, **more: Any) -> None:
+        self._emit(MetadataOperation(kind, entity.resolve(self.namespace), **more))
+
+    def _emit(self, operation: MetadataOperation) -> None:
+        """Emit an operation, whose entity names a namespace."""
+        raise NotImplementedError

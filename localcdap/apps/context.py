@@ -22,8 +22,13 @@ from localcdap.api.app.table import ExportedRows, ExportRequest
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import BadRequestError, StageError
-from localcdap.api.metadata import Metadata, MetadataEntity, MetadataOperation, MetadataScope
-from localcdap.api.metadata_writer import MetadataWriter
+from localcdap.api.metadata import (
+    Metadata,
+    MetadataEntity,
+    MetadataOperation,
+    MetadataScope,
+    MetadataWriter,
+)
 from localcdap.api.schema import Schema
 from localcdap.api.security import Permission, Principal
 from localcdap.api.serialization.structs import unpack

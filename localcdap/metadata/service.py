@@ -26,7 +26,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from localcdap.api import metadata_rules as rules
+from localcdap.api import metadata as rules
 from localcdap.api.app.events import MetadataEmitted
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.metadata import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.metadata import Metadata
-from localcdap.api.metadata_rules import find_problems, require_valid
+from localcdap.api.metadata import Metadata, find_problems, require_valid
 
 NAME = (
     "Illegal format for '{}'. Should only contain alphanumeric characters (a-z, A-Z, 0-9), "

@@ -11,9 +11,9 @@ from localcdap.api.metadata import (
     MetadataEntity,
     MetadataOperation,
     MetadataScope,
+    MetadataWriter,
     ScopedMetadata,
 )
-from localcdap.api.metadata_writer import MetadataWriter
 from localcdap.engine.tasks.context import EntityMetadata
 
 

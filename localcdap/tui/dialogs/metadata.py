@@ -11,8 +11,13 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope, ScopedMetadata
-from localcdap.api.metadata_rules import find_problems
+from localcdap.api.metadata import (
+    Metadata,
+    MetadataEntity,
+    MetadataScope,
+    ScopedMetadata,
+    find_problems,
+)
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.entities import format_entity
 from localcdap.metadata.records import MetadataChange
