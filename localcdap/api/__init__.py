@@ -78,8 +78,8 @@ from localcdap.api.lineage import (
     FieldReadOperation,
     FieldTransformOperation,
     FieldWriteOperation,
+    LineageRecorder,
 )
-from localcdap.api.lineage_recorder import LineageRecorder
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.api.methods import plugin_method
 from localcdap.api.plugin import (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from localcdap.api.config import PluginConfig
 from localcdap.api.declarations import reject_declaration
-from localcdap.api.lineage_recorder import LineageRecorder
+from localcdap.api.lineage import LineageRecorder
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.schema import Schema
 from localcdap.api.stage import (

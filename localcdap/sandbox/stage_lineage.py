@@ -6,8 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from localcdap.api.lineage import EdgeKind, FieldEdge, FieldOperation, StageLineage
-from localcdap.api.lineage_recorder import LineageRecorder, assume_edges, build_lookup_edges
+from localcdap.api.lineage import (
+    EdgeKind,
+    FieldEdge,
+    FieldOperation,
+    LineageRecorder,
+    StageLineage,
+    assume_edges,
+    build_lookup_edges,
+)
 from localcdap.api.plugin import BatchJoiner, BatchSink, BatchSource, Plugin, has_override
 from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer

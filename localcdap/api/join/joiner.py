@@ -23,8 +23,7 @@ from localcdap.api.join.definition import (
     JoinStage,
     find_qualified_names,
 )
-from localcdap.api.lineage import EdgeKind, FieldTransformOperation
-from localcdap.api.lineage_recorder import LineageRecorder
+from localcdap.api.lineage import EdgeKind, FieldTransformOperation, LineageRecorder
 from localcdap.api.plugin import BatchJoiner
 from localcdap.api.schema import Schema, Type
 from localcdap.api.stage import SparkContext, StageConfigurer

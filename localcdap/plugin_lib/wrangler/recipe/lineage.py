@@ -18,8 +18,14 @@ from msgspec.structs import replace
 from localcdap.api.directive import Directive
 from localcdap.api.directive.argument import ArgumentKind
 from localcdap.api.directive.rows import Columns
-from localcdap.api.lineage import EdgeKind, EdgeType, FieldEdge, FieldTransformOperation
-from localcdap.api.lineage_recorder import LineageRecorder, build_lookup_edges
+from localcdap.api.lineage import (
+    EdgeKind,
+    EdgeType,
+    FieldEdge,
+    FieldTransformOperation,
+    LineageRecorder,
+    build_lookup_edges,
+)
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.columns import Drop, Keep, Rename
 from localcdap.plugin_lib.wrangler.directives.names import RenameDirective

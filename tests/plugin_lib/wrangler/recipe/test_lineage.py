@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from localcdap.api.directive.rows import Columns
-from localcdap.api.lineage import EdgeKind
-from localcdap.api.lineage_recorder import LineageRecorder
+from localcdap.api.lineage import EdgeKind, LineageRecorder
 from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
