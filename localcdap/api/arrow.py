@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.arrow_reader import build_column_reader, build_row_maker
 from localcdap.api.serialization.arrow_types import (
     MAX_DECIMAL_PRECISION,
     from_arrow_schema,
@@ -15,7 +14,12 @@ from localcdap.api.serialization.arrow_types import (
     to_arrow_schema,
     to_arrow_type,
 )
-from localcdap.api.serialization.arrow_writer import build_column_writer, pick_members
+from localcdap.api.serialization.arrow_writer import (
+    build_column_reader,
+    build_column_writer,
+    build_row_maker,
+    pick_members,
+)
 from localcdap.api.serialization.value_types import matches
 from localcdap.moved import build_getattr
 
