@@ -19,7 +19,7 @@ import msgspec
 from localcdap.api.config import NamedPlugins
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.structs import decode_schema, encode_schema
+from localcdap.api.serialization.value_types import decode_schema, encode_schema
 from localcdap.api.tables import TableFile
 from localcdap.decoders import convert
 

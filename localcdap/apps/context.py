@@ -31,7 +31,7 @@ from localcdap.api.metadata import (
 )
 from localcdap.api.schema import Schema
 from localcdap.api.security import Permission, Principal
-from localcdap.api.serialization.structs import unpack
+from localcdap.api.serialization.value_types import unpack
 from localcdap.apps.platform import AppPlatform
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.datasets.model import DatasetRequest

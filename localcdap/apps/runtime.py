@@ -26,7 +26,7 @@ from localcdap.api.app.routes import (
 )
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
 from localcdap.api.security import Permission
-from localcdap.api.serialization.structs import decode_schema, encode_schema
+from localcdap.api.serialization.value_types import decode_schema, encode_schema
 from localcdap.apps.model import AppAnswer, AppRequest, listener_key
 from localcdap.decoders import convert, decode_json
 

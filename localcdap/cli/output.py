@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.api.serialization.structs import encode_schema
+from localcdap.api.serialization.value_types import encode_schema
 from localcdap.text import escape_json_controls, sanitize_for_terminal
 
 _Item = TypeVar("_Item")

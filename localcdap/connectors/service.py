@@ -28,7 +28,7 @@ from localcdap.api.connector import (
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError, PluginError
 from localcdap.api.failures import ArtifactId
 from localcdap.api.security import Permission
-from localcdap.api.serialization.structs import encode_schema
+from localcdap.api.serialization.value_types import encode_schema
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.artifacts.service import ArtifactService
 from localcdap.namespaces.connections import ConnectionService

@@ -43,7 +43,7 @@ from localcdap.api.errors import (
     IncompatibleUpdateError,
     NotFoundError,
 )
-from localcdap.api.serialization.structs import pack, unpack
+from localcdap.api.serialization.value_types import pack, unpack
 from localcdap.datasets.specifications import lay_out
 from localcdap.decoders import decode_json
 from localcdap.files.atomic import write_internal_file

@@ -25,7 +25,7 @@ import msgspec
 
 from localcdap.api.dataset.declaration import PartitionChange
 from localcdap.api.errors import ConflictError
-from localcdap.api.serialization.structs import decode_schema, encode_schema
+from localcdap.api.serialization.value_types import decode_schema, encode_schema
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import DatasetFlow, TableLoads

@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import msgspec
 
 from localcdap.api.errors import LocalcdapError, StoreError
-from localcdap.api.serialization.structs import unpack
+from localcdap.api.serialization.value_types import unpack
 from localcdap.messaging.spool import SpoolReader
 from localcdap.store.store import Store, Transaction
 

@@ -24,7 +24,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from localcdap.api.errors import StoreError
-from localcdap.api.serialization.structs import pack
+from localcdap.api.serialization.value_types import pack
 from localcdap.store.database_errors import is_disk_full, make_disk_full_error
 
 _HEADER: Final = struct.Struct("<II")

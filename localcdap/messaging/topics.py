@@ -17,7 +17,7 @@ import msgspec
 from localcdap.api.app.events import SYSTEM_NAMESPACE, EntityEvent, SystemEvent
 from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.api.metadata import MetadataEntity
-from localcdap.api.serialization.structs import encode_schema
+from localcdap.api.serialization.value_types import encode_schema
 from localcdap.decoders import decode_json
 from localcdap.security.principals import get_current_user
 from localcdap.store.store import Store, Transaction

@@ -16,7 +16,7 @@ import msgspec
 
 from localcdap.api import errors
 from localcdap.api.errors import HostError, LocalcdapError
-from localcdap.api.serialization.structs import pack, unpack
+from localcdap.api.serialization.value_types import pack, unpack
 
 FRAME_LIMIT: Final = 256 * 1024 * 1024
 """The largest frame that is read, in bytes; a longer one ends its connection."""

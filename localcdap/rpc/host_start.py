@@ -56,7 +56,7 @@ class HostStart:
         """
         import msgspec
 
-        from localcdap.api.serialization.structs import unpack
+        from localcdap.api.serialization.value_types import unpack
         from localcdap.rpc.frames import Answer, Fault, to_error
 
         try:
@@ -86,7 +86,7 @@ class HostReport:
         """Report that a host listens."""
         import msgspec
 
-        from localcdap.api.serialization.structs import pack
+        from localcdap.api.serialization.value_types import pack
         from localcdap.rpc.frames import Result
 
         self._send(Result(msgspec.Raw(pack(None))))
@@ -98,7 +98,7 @@ class HostReport:
         self._send(to_fault(error))
 
     def _send(self, answer: Answer) -> None:
-        from localcdap.api.serialization.structs import pack
+        from localcdap.api.serialization.value_types import pack
 
         self._report.send(pack(answer))
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar, cast
 import msgspec
 
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
-from localcdap.api.serialization.structs import pack, unpack
+from localcdap.api.serialization.value_types import pack, unpack
 from localcdap.rpc.frames import Call
 from localcdap.security.principals import get_current_user
 

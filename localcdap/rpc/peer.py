@@ -25,7 +25,7 @@ import msgspec
 
 from localcdap.api.errors import HostError, HostLostError, NotFoundError
 from localcdap.api.security import Principal
-from localcdap.api.serialization.structs import pack, unpack
+from localcdap.api.serialization.value_types import pack, unpack
 from localcdap.rpc.frames import Answer, Call, Fault, Result, receive, send, to_error, to_fault
 from localcdap.rpc.methods import get_remote_method
 from localcdap.security.principals import act_as

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import SYSTEM_PRINCIPAL, Authorizer, Permission, Principal
-from localcdap.api.serialization.structs import unpack
+from localcdap.api.serialization.value_types import unpack
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import (
     Accessed,

@@ -18,7 +18,7 @@ from localcdap.api.dataset.specification import StorageLayout, TableLayout
 from localcdap.api.errors import NotFoundError, TransactionError
 from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.structs import pack, unpack
+from localcdap.api.serialization.value_types import pack, unpack
 from localcdap.sandbox.dataset_calls import MissingCopy, RowChanges, StorageChange, StorageFacts
 from localcdap.store.transactions.dataset_table import DatasetTable, TableInfo
 from localcdap.store.transactions.opened_datasets import TransactionRows, Unguarded

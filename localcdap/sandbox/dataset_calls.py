@@ -30,7 +30,7 @@ from localcdap.api.errors import (
     NotFoundError,
     PluginError,
 )
-from localcdap.api.serialization.structs import pack, unpack
+from localcdap.api.serialization.value_types import pack, unpack
 from localcdap.artifacts.loading import load_dataset_type
 from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.tracebacks import to_plugin_error

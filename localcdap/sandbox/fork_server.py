@@ -22,7 +22,7 @@ import msgspec
 
 from localcdap.api import PluginConfig, Schema, StageConfigurer, Transform, field, plugin
 from localcdap.api.failures import ArtifactId
-from localcdap.api.serialization.structs import pack
+from localcdap.api.serialization.value_types import pack
 from localcdap.artifacts.loading import unmount
 from localcdap.artifacts.model import PluginRef
 from localcdap.processes.fork_server import ForkServer, InheritedEntrance, OwnedForks

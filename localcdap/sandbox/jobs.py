@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.serialization.structs import pack, unpack
+from localcdap.api.serialization.value_types import pack, unpack
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection
 

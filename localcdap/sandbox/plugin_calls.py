@@ -17,7 +17,7 @@ from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.api.plugin import Grain, Plugin, Transform, has_override
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.structs import pack
+from localcdap.api.serialization.value_types import pack
 from localcdap.api.stage import FindPlugin, Metrics, Record
 from localcdap.api.tables import Lookup
 from localcdap.artifacts.loading import UsedPlugins, load_plugin

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.serialization.structs import unpack
+from localcdap.api.serialization.value_types import unpack
 from localcdap.processes.identity import is_running
 from localcdap.processes.limits import IS_LINUX
 from localcdap.processes.output_log import OutputPipe, request_stack

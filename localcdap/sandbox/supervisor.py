@@ -13,7 +13,7 @@ import msgspec
 
 from localcdap.api.errors import HostError, HostLostError, LocalcdapError, PluginError
 from localcdap.api.failures import FailureCollector, ValidationFailure
-from localcdap.api.serialization.structs import pack, unpack
+from localcdap.api.serialization.value_types import pack, unpack
 from localcdap.artifacts.model import Inspection, PluginRef
 from localcdap.artifacts.tracebacks import parse_dumped_frames
 from localcdap.rpc.frames import to_error

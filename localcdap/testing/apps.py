@@ -19,7 +19,7 @@ from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
 from localcdap.api.connector import SampleRequest
 from localcdap.api.errors import BadRequestError
 from localcdap.api.locations import Locations
-from localcdap.api.serialization.structs import encode_schema
+from localcdap.api.serialization.value_types import encode_schema
 from localcdap.apps.connections import AppConnections, CallerConnections
 from localcdap.apps.context import AppContext
 from localcdap.apps.deployer import AppDeployer

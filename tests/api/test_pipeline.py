@@ -23,7 +23,7 @@ from localcdap.api.pipeline import (
     StageValidation,
 )
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.structs import decode_schema, encode_schema, pack, unpack
+from localcdap.api.serialization.value_types import decode_schema, encode_schema, pack, unpack
 from tests.api.strategies import SCHEMAS
 
 ROW = Schema.record("row", [("a", Schema.INT)])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.api.serialization.structs import unpack
+from localcdap.api.serialization.value_types import unpack
 from localcdap.engine.messages.spool import Message, MetadataOperations
 from localcdap.messaging.spool import SpoolReader
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, write

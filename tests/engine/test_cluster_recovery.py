@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.api.serialization.structs import unpack
+from localcdap.api.serialization.value_types import unpack
 from localcdap.engine.commit import Staging
 from localcdap.engine.driver.recovery import recover_run, stop_spark_work
 from localcdap.engine.messages.orders import SETTLED, SPOOL, WorkOrder, write_order

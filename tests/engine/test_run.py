@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.api.serialization.structs import unpack
+from localcdap.api.serialization.value_types import unpack
 from localcdap.engine.commit import Staging
 from localcdap.engine.driver import recovery
 from localcdap.engine.driver.progress_report import create_status

@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from localcdap.api.serialization.structs import unpack
+from localcdap.api.serialization.value_types import unpack
 from localcdap.engine.driver.progress_report import ProgressReport
 from localcdap.engine.driver.task_listener import TaskListener
 from localcdap.engine.host_client import RedactingSpoolWriter

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.structs import unpack
+from localcdap.api.serialization.value_types import unpack
 from localcdap.engine.commit import Staging
 from localcdap.engine.driver.recovery import recover_run
 from localcdap.engine.messages.host import TableLoad

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import NotFoundError, StoreError
-from localcdap.api.serialization.structs import unpack
+from localcdap.api.serialization.value_types import unpack
 from localcdap.messaging.consumer import PoisonMessage, SpoolConsumer
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 from localcdap.store.store import Store, Transaction

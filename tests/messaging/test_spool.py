@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.structs import unpack
+from localcdap.api.serialization.value_types import unpack
 from localcdap.messaging import spool as spools
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 

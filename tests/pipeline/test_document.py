@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from localcdap.api.errors import DocumentError
 from localcdap.api.failures import ArtifactId
 from localcdap.api.pipeline import Resources, StageConnection
-from localcdap.api.serialization.structs import encode_schema
+from localcdap.api.serialization.value_types import encode_schema
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.pipeline.document.model import PipelineType
 from localcdap.pipeline.document.reader import read_document

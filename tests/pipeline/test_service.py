@@ -10,7 +10,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError, DocumentError, NotFoundError
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.structs import encode_schema
+from localcdap.api.serialization.value_types import encode_schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.macros.evaluation import MacroContext

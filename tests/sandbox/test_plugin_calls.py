@@ -16,7 +16,7 @@ from localcdap.api import Schema
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import InvalidStageError, PluginError
 from localcdap.api.failures import ArtifactId
-from localcdap.api.serialization.structs import unpack
+from localcdap.api.serialization.value_types import unpack
 from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.model import PluginRef
 from localcdap.processes.limits import IS_LINUX

@@ -124,7 +124,7 @@ def test_daemon_of_a_plugin_ends_with_a_killed_host(request_of, started, tmp_pat
     (tmp_path / "request").write_bytes(packed(request_of(body)))
     program = (
         "import sys, pathlib\n"
-        "from localcdap.api.serialization.structs import unpack\n"
+        "from localcdap.api.serialization.value_types import unpack\n"
         "from localcdap.sandbox.stage_configuration import ConfigureRequest\n"
         "from localcdap.sandbox.supervisor import PluginWorker\n"
         "request = unpack(pathlib.Path(sys.argv[1]).read_bytes(), ConfigureRequest)\n"

@@ -156,7 +156,7 @@ def test_worker_dies_with_a_killed_supervisor(request_of, tmp_path, body):
     (tmp_path / "request").write_bytes(packed(request))
     program = (
         "import sys, pathlib, time\n"
-        "from localcdap.api.serialization.structs import unpack\n"
+        "from localcdap.api.serialization.value_types import unpack\n"
         "from localcdap.sandbox.stage_configuration import ConfigureRequest\n"
         "from localcdap.sandbox.supervisor import PluginWorker\n"
         "request = unpack(pathlib.Path(sys.argv[1]).read_bytes(), ConfigureRequest)\n"
@@ -197,6 +197,6 @@ def pid_of(worker, request_of, body: str = "stage.failures.add(str(os.getpid()))
 
 
 def packed(request) -> bytes:
-    from localcdap.api.serialization.structs import pack
+    from localcdap.api.serialization.value_types import pack
 
     return pack(request)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.errors import EngineError
-from localcdap.api.serialization.structs import unpack
+from localcdap.api.serialization.value_types import unpack
 from localcdap.engine.cluster.folders import ClusterFolders
 from localcdap.engine.commit import (
     LOCAL,

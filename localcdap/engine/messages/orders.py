@@ -17,7 +17,7 @@ import msgspec
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.errors import EngineError
 from localcdap.api.locations import Locations
-from localcdap.api.serialization.structs import decode_schema, encode_schema
+from localcdap.api.serialization.value_types import decode_schema, encode_schema
 from localcdap.artifacts.model import ApplicationRef, PluginRef
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.flow import Stage, Stream

@@ -11,7 +11,7 @@ import msgspec
 from localcdap.api.errors import NotFoundError
 from localcdap.api.failures import ArtifactId
 from localcdap.api.pipeline import PipelineSpec
-from localcdap.api.serialization.structs import decode_schema, encode_schema
+from localcdap.api.serialization.value_types import decode_schema, encode_schema
 from localcdap.decoders import decode_json
 from localcdap.pipeline.library.application_model import (
     LATEST,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from localcdap.api.serialization.structs import unpack
+from localcdap.api.serialization.value_types import unpack
 from localcdap.engine.exit_codes import describe_exit
 from localcdap.engine.messages.orders import SPOOL, WorkOrder
 from localcdap.engine.messages.spool import PreviewMessage, StatusChanged

@@ -22,7 +22,7 @@ from localcdap.api.errors import (
     NotFoundError,
     UnauthorizedError,
 )
-from localcdap.api.serialization.structs import encode_schema
+from localcdap.api.serialization.value_types import encode_schema
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain; charset=utf-8"

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from localcdap.api.serialization.structs import decode_schema
+from localcdap.api.serialization.value_types import decode_schema
 from localcdap.decoders import convert, decode_json
 from localcdap.host import Cdap
 from localcdap.server.rest.answers import RestError

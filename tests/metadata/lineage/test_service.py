@@ -10,7 +10,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.metadata import MetadataEntity
-from localcdap.api.serialization.structs import pack, unpack
+from localcdap.api.serialization.value_types import pack, unpack
 from localcdap.cli.main import COMPLETION
 from localcdap.cli.main import run as run_command
 from localcdap.home import Home

@@ -13,7 +13,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError, ConflictError, DocumentError, NotFoundError
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.structs import encode_schema, pack, unpack
+from localcdap.api.serialization.value_types import encode_schema, pack, unpack
 from localcdap.pipeline.editing.edits import (
     AddStage,
     CompoundEdit,

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
-from localcdap.api.serialization.structs import pack, unpack
+from localcdap.api.serialization.value_types import pack, unpack
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.reader import read_document

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from localcdap.api.serialization.structs import encode_schema
+from localcdap.api.serialization.value_types import encode_schema
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.testing.instance import TemporaryInstance
 

@@ -18,7 +18,7 @@ from localcdap.api.app import (
     TransactionTimeoutError,
 )
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError, StoreError
-from localcdap.api.serialization.structs import pack
+from localcdap.api.serialization.value_types import pack
 from localcdap.datasets import transactions
 from localcdap.datasets.transactions import TransactionService
 from localcdap.rpc.frames import Call

@@ -12,7 +12,7 @@ from localcdap.api.connector import SampleRequest, SampleType
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
-from localcdap.api.serialization.structs import decode_schema
+from localcdap.api.serialization.value_types import decode_schema
 from localcdap.api.sql_names import quote_identifier
 from localcdap.connectors.all_records import SKIP_LINES
 from localcdap.datasets.sql import SqlRequest
