@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.table import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind, TransactionLimits
 from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import TransactionConflictError

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.table import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind, TransactionLimits
 from localcdap.api.dataset.access import AccessKind
 from localcdap.rpc.methods import non_idempotent

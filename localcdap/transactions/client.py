@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.table import StructuredTableSpecification
 from localcdap.api.app.transactions import TIMEOUT_ARGUMENT, TransactionKind, TransactionLimits
 from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import HostError, HostLostError, LocalcdapError, TransactionConflictError

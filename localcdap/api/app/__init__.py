@@ -61,12 +61,12 @@ from localcdap.api.app.jobs import (
 )
 from localcdap.api.app.namespaces import NamespaceSummary, namespaced_table
 from localcdap.api.app.routes import AnswerError, Header, QueryParameter, delete, get, post, put
-from localcdap.api.app.specification import FieldType, StructuredTableSpecification
 from localcdap.api.app.table import (
     Bound,
     ExportedRows,
     ExportRequest,
     FieldCondition,
+    FieldType,
     Grouping,
     Measure,
     QueryOption,
@@ -76,6 +76,7 @@ from localcdap.api.app.table import (
     StructuredRow,
     StructuredRows,
     StructuredTable,
+    StructuredTableSpecification,
 )
 from localcdap.api.app.transactions import (
     StructuredTableAdmin,

@@ -12,7 +12,7 @@ from localcdap.api.app.context import SystemContext
 from localcdap.api.app.events import SystemEventListener
 from localcdap.api.app.jobs import SystemJob
 from localcdap.api.app.routes import BODY, RouteHandler, find_route_handlers
-from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.table import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionContext
 from localcdap.api.declarations import reject_declaration
 

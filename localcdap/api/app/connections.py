@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from localcdap.api.app.namespaces import namespaced_table
-from localcdap.api.app.specification import FieldType
+from localcdap.api.app.table import FieldType
 from localcdap.api.connector import (
     BrowseDetail,
     BrowseRequest,

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.app.specification import FieldType, StructuredTableSpecification
-from localcdap.api.app.table import Bound, Range
+from localcdap.api.app.table import Bound, FieldType, Range, StructuredTableSpecification
 
 NAMESPACE: Final = "namespace"
 GENERATION: Final = "generation"

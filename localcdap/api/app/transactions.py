@@ -10,8 +10,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-from localcdap.api.app.specification import StructuredTableSpecification
-from localcdap.api.app.table import StructuredTable
+from localcdap.api.app.table import StructuredTable, StructuredTableSpecification
 from localcdap.api.errors import BadRequestError
 
 T = TypeVar("T")

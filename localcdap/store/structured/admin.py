@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.table import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.errors import (
     ConflictError,

@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from localcdap.api.app.specification import StructuredTableSpecification
 from localcdap.api.app.table import (
     Filter,
     Key,
@@ -17,6 +16,7 @@ from localcdap.api.app.table import (
     StructuredRow,
     StructuredRows,
     StructuredTable,
+    StructuredTableSpecification,
     create_row_class,
 )
 from localcdap.api.dataset.access import AccessKind

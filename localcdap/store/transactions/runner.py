@@ -16,7 +16,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
-from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.table import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionContext, TransactionKind, TransactionLimits
 from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Protocol
 
 from localcdap.api.app.namespaces import is_namespaced
-from localcdap.api.app.specification import StructuredTableSpecification
+from localcdap.api.app.table import StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.dataset.access import AccessKind
 from localcdap.api.errors import (

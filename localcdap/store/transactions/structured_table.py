@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from localcdap.api.app.specification import FieldType, StructuredTableSpecification
-from localcdap.api.app.table import Range
+from localcdap.api.app.table import FieldType, Range, StructuredTableSpecification
 from localcdap.api.errors import InvalidTableFieldError, NotFoundError
 from localcdap.api.sql_names import quote_identifier
 from localcdap.store.transactions.table import KeyValues, OpenedTable, TableRef

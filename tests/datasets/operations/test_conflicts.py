@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from localcdap.api.app.specification import FieldType, StructuredTableSpecification
+from localcdap.api.app.table import FieldType, StructuredTableSpecification
 from localcdap.api.app.transactions import TransactionKind
 from localcdap.api.errors import NotFoundError, TransactionConflictError
 from localcdap.api.schema import Schema
