@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from localcdap.api.dataset.declaration import DatasetDeclaration, DatasetFiles
+from localcdap.api.dataset.definition import DatasetDeclaration, DatasetFiles
 from localcdap.api.errors import ConflictError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.lineage import FieldOperation

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.app.events import EntityCreated, EntityDeleted, EntityEvent, EntityUpdated
-from localcdap.api.dataset.declaration import DatasetChange
+from localcdap.api.dataset.definition import DatasetChange
 from localcdap.api.dataset.specification import (
     DatasetSpecification,
     StorageLayout,

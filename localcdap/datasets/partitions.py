@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localcdap.api.app.events import PartitionsAdded
-from localcdap.api.dataset.declaration import DatasetFiles, FilePartition, PartitionChange
+from localcdap.api.dataset.definition import DatasetFiles, FilePartition, PartitionChange
 from localcdap.api.dataset.partition_fields import (
     PARTITIONING_FIELDS,
     list_partition_folders,

@@ -19,7 +19,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.api.dataset.declaration import (
+from localcdap.api.dataset.definition import (
     DatasetChange,
     DatasetDeclaration,
     DatasetFiles,

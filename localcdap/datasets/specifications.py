@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localcdap.api.dataset.declaration import DatasetChange, PropertyChange
+from localcdap.api.dataset.definition import DatasetChange, PropertyChange
 from localcdap.api.dataset.schema_evolution import FieldChange, find_field_changes
 from localcdap.api.dataset.specification import (
     DatasetSpecification,

@@ -23,7 +23,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from localcdap.api.dataset.declaration import PartitionChange
+from localcdap.api.dataset.definition import PartitionChange
 from localcdap.api.errors import ConflictError
 from localcdap.api.serialization.value_types import decode_schema, encode_schema
 from localcdap.decoders import decode_json

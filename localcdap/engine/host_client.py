@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from localcdap.api.dataset.declaration import DatasetDeclaration, DatasetFiles
+from localcdap.api.dataset.definition import DatasetDeclaration, DatasetFiles
 from localcdap.api.errors import ConflictError, HostError, LocalcdapError, NotFoundError
 from localcdap.api.metadata import KEY_SEQUENCES, MetadataEntity, ScopedMetadata
 from localcdap.api.security import Permission

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from localcdap.api.dataset.declaration import DatasetDeclaration
+from localcdap.api.dataset.definition import DatasetDeclaration
 from localcdap.api.errors import InvalidFieldError, InvalidStageError, LocalcdapError, PluginError
 from localcdap.api.failures import ArtifactId, Cause, FailureCollector, ValidationFailure
 from localcdap.api.locations import Locations

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from localcdap.api.app.transactions import TransactionKind
-from localcdap.api.dataset.declaration import DatasetChange
+from localcdap.api.dataset.definition import DatasetChange
 from localcdap.api.errors import IncompatibleUpdateError, PluginError
 from localcdap.artifacts.model import PluginRef
 from localcdap.datasets.model import DatasetDetail, DatasetRequest, DatasetUpdate

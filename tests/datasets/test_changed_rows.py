@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.api.dataset.declaration import DatasetDeclaration
+from localcdap.api.dataset.definition import DatasetDeclaration
 from localcdap.api.errors import (
     ConflictError,
     IncompatibleUpdateError,

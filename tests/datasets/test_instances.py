@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from localcdap.api.dataset.declaration import PropertyChange
+from localcdap.api.dataset.definition import PropertyChange
 from localcdap.api.dataset.schema_evolution import ChangeKind
 from localcdap.api.dataset.types import BUILT_IN_TYPES
 from localcdap.api.errors import (

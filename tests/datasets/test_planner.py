@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.api.dataset.declaration import DatasetDeclaration, PartitionChange
+from localcdap.api.dataset.definition import DatasetDeclaration, PartitionChange
 from localcdap.api.errors import ConflictError, IncompatibleUpdateError, UnauthorizedError
 from localcdap.api.schema import Schema
 from localcdap.datasets.instances import DatasetService

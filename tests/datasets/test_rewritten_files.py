@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.api.dataset.declaration import DatasetDeclaration
+from localcdap.api.dataset.definition import DatasetDeclaration
 from localcdap.api.errors import ConflictError, LocalcdapError, PluginError
 from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.model import DatasetRequest, DatasetUpdate

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from localcdap.api.dataset.declaration import DatasetDeclaration
+from localcdap.api.dataset.definition import DatasetDeclaration
 from localcdap.api.errors import (
     ConflictError,
     DatasetPropertiesError,

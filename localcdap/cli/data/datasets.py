@@ -13,7 +13,7 @@ from localcdap.cli.output import echo, print_json, print_list, print_table, sech
 from localcdap.text import format_size, format_time
 
 if TYPE_CHECKING:
-    from localcdap.api.dataset.declaration import DatasetChange
+    from localcdap.api.dataset.definition import DatasetChange
     from localcdap.datasets.model import DatasetDetail
 
 _property_option = click.option(

@@ -28,7 +28,7 @@ from localcdap.pipeline.library.hub import (
 from localcdap.text import plural
 
 if TYPE_CHECKING:
-    from localcdap.api.dataset.declaration import DatasetChange
+    from localcdap.api.dataset.definition import DatasetChange
     from localcdap.host import Cdap
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.dataset.declaration import DatasetDeclaration, DatasetFiles
+from localcdap.api.dataset.definition import DatasetDeclaration, DatasetFiles
 from localcdap.api.metadata import MetadataEntity, ScopedMetadata
 from localcdap.api.schema import Schema
 from localcdap.api.security import Permission

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from localcdap.api.dataset.declaration import PartitionChange
+from localcdap.api.dataset.definition import PartitionChange
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.lineage import StageLineage
 from localcdap.api.metadata import MetadataOperation

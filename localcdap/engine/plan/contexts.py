@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.app.transactions import TransactionRunner
-from localcdap.api.dataset.declaration import DatasetDeclaration, DatasetFiles, PartitionChange
+from localcdap.api.dataset.definition import DatasetDeclaration, DatasetFiles, PartitionChange
 from localcdap.api.errors import HostError, LocalcdapError, StageError, StoreError
 from localcdap.api.join import JoinDefinition
 from localcdap.api.lineage import FieldOperation

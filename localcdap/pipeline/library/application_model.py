@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.dataset.declaration import DatasetChange
+from localcdap.api.dataset.definition import DatasetChange
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.api.metadata import PROGRAM_TYPES, WORKFLOW, WORKFLOW_NAME, MetadataEntity

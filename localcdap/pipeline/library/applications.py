@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from localcdap.api.app.events import EntityCreated, EntityDeleted, EntityUpdated
-from localcdap.api.dataset.declaration import DatasetChange
+from localcdap.api.dataset.definition import DatasetChange
 from localcdap.api.errors import ConflictError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.metadata import MetadataEntity

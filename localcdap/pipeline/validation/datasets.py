@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from localcdap.api.dataset.declaration import DatasetChange, DatasetDeclaration, PartitionChange
+from localcdap.api.dataset.definition import DatasetChange, DatasetDeclaration, PartitionChange
 from localcdap.api.failures import Cause, ValidationFailure
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.store.store import Transaction

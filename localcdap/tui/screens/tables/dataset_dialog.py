@@ -13,7 +13,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static, TextArea
 
-from localcdap.api.dataset.declaration import DatasetChange
+from localcdap.api.dataset.definition import DatasetChange
 from localcdap.api.dataset.schema_evolution import ChangeKind, find_field_changes
 from localcdap.api.dataset.specification import SCHEMA
 from localcdap.api.errors import ConflictError, IncompatibleUpdateError, LocalcdapError
