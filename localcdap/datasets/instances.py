@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.app.events import EntityCreated, EntityDeleted, EntityEvent, EntityUpdated
+from localcdap.api.dataset.dataset import remove_stray_copies
 from localcdap.api.dataset.definition import DatasetChange
 from localcdap.api.dataset.specification import (
     DatasetSpecification,
     StorageLayout,
     locate_folder,
 )
-from localcdap.api.dataset.staged_folders import remove_stray_copies
 from localcdap.api.errors import BadRequestError, ConflictError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
+from localcdap.api.dataset.dataset import StagedFolder, copy_folder, refuse_writing_runs
 from localcdap.api.dataset.rows import RowTable
 from localcdap.api.dataset.schema_evolution import (
     COMPATIBILITY_RULE,
@@ -35,7 +36,6 @@ from localcdap.api.dataset.specification import (
     TableLayout,
     locate_folder,
 )
-from localcdap.api.dataset.staged_folders import StagedFolder, copy_folder, refuse_writing_runs
 from localcdap.api.dataset.types.file_sets import BASE_PATH
 from localcdap.api.errors import (
     ConflictError,

@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from localcdap.api.dataset.dataset import StagedFolder, name_copy, remove_stray_copies
 from localcdap.api.dataset.specification import DatasetSpecification, locate_folder
-from localcdap.api.dataset.staged_folders import StagedFolder, name_copy, remove_stray_copies
 from localcdap.api.dataset.types import BUILT_IN_TYPES
 from localcdap.api.errors import NotFoundError, PluginError
 from localcdap.artifacts.model import DatasetTypeRef

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from localcdap.api.dataset.dataset import StagedFolder, copy_folder, refuse_writing_runs
 from localcdap.api.dataset.definition import CompositeDefinition, DatasetAdmin, DatasetDefinition
 from localcdap.api.dataset.rows import RowTable
 from localcdap.api.dataset.specification import (
@@ -22,7 +23,6 @@ from localcdap.api.dataset.specification import (
     encode_layout,
     locate_folder,
 )
-from localcdap.api.dataset.staged_folders import StagedFolder, copy_folder, refuse_writing_runs
 from localcdap.api.errors import (
     ConflictError,
     DatasetPropertiesError,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.api.dataset.staged_folders import copy_folder
+from localcdap.api.dataset.dataset import copy_folder
 
 
 @pytest.fixture
