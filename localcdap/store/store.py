@@ -22,8 +22,7 @@ from localcdap.store.backup import (
     copy_database,
     find_damaged_tables,
 )
-from localcdap.store.checkpoint_copy import open_after_checkpoint
-from localcdap.store.commit_log import CommitLog
+from localcdap.store.commit_log import CommitLog, open_after_checkpoint
 from localcdap.store.database_errors import translate_errors
 from localcdap.store.database_file import remove_temporary_files
 from localcdap.store.migration import SHIPPED, migrate, read_migrations

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import DamagedStoreError
-from localcdap.store.checkpoint_copy import keep_copy
+from localcdap.store.commit_log import keep_copy
 from localcdap.store.commit_record import get_log_path
 from localcdap.store.store import Store
 

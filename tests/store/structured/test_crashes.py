@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from localcdap.store.checkpoint_copy import open_after_checkpoint
+from localcdap.store.commit_log import open_after_checkpoint
 
 from . import committer
 
