@@ -22,7 +22,7 @@ from localcdap.api.app import (
 )
 from localcdap.store.store import Store
 from localcdap.store.structured.admin import StructuredTables
-from localcdap.store.transactions.context import SessionContext
+from localcdap.store.transactions.runner import SessionContext
 from localcdap.store.transactions.session import LocalTransactionSession
 
 FIELDS = {
