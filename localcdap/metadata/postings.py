@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from localcdap.api.metadata import KEY_SEQUENCES, MetadataEntity, MetadataScope
 from localcdap.metadata.entities import from_key
-from localcdap.metadata.query import Comparison, QueryTerm
-from localcdap.metadata.terms import NUMBER_PREFIX, PROPERTIES
+from localcdap.metadata.terms import NUMBER_PREFIX, PROPERTIES, Comparison, QueryTerm
 from localcdap.store.store import Store, Transaction
 
 if TYPE_CHECKING:

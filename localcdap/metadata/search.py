@@ -14,9 +14,9 @@ from localcdap.api.metadata import MetadataEntity, MetadataScope, ScopedMetadata
 from localcdap.decoders import decode_json
 from localcdap.metadata.entities import to_answered
 from localcdap.metadata.postings import Visibility
-from localcdap.metadata.query import parse_query
 from localcdap.metadata.records import CREATION_TIME, ENTITY_NAME, read_entities
 from localcdap.metadata.search_index import SearchFilter, SearchIndex, Sorting
+from localcdap.metadata.terms import parse_query
 from localcdap.store.store import Transaction
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class SearchRequest(msgspec.Struct, frozen=True, rename="camel"):
     """What to search, in which entities, and which part of the results."""
 
     query: str | None = None
-    """See :mod:`localcdap.metadata.query`; None: every entity."""
+    """See :mod:`localcdap.metadata.terms`; None: every entity."""
     scope: MetadataScope | None = None
     """Only metadata of this scope is searched; results have all metadata."""
     namespaces: Collection[str] | None = None

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.metadata import MetadataScope
 from localcdap.metadata.postings import Postings, Visibility, VisibleEntities
-from localcdap.metadata.query import Comparison, QueryTerm
 from localcdap.metadata.records import MetadataRow
-from localcdap.metadata.terms import NUMBER_PREFIX, PROPERTIES, Term
+from localcdap.metadata.terms import NUMBER_PREFIX, PROPERTIES, Comparison, QueryTerm, Term
 from localcdap.store.store import Store
 
 if TYPE_CHECKING:

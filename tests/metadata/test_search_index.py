@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from localcdap.api.metadata import MetadataEntity, MetadataScope, ScopedMetadata
 from localcdap.metadata import search_index
-from localcdap.metadata.query import parse_query
 from localcdap.metadata.records import DropMutation, MetadataRow, Mutation, UpdateMutation
 from localcdap.metadata.search import ALL
-from localcdap.metadata.terms import list_terms
+from localcdap.metadata.terms import list_terms, parse_query
 from localcdap.store.store import Store
 from tests.metadata.catalog import Catalog, both, dataset, system, user
 
