@@ -99,7 +99,7 @@ class _Sample:
     def list_questions(self) -> dict[str, Callable[[], object]]:
         from localcdap.metadata.lineage.column_edges import DatasetField
         from localcdap.metadata.lineage.dataset_lineage import CollapseType
-        from localcdap.metadata.lineage.field_answers import Direction
+        from localcdap.metadata.lineage.field_lineage import Direction
         from localcdap.metadata.lineage.time_range import TimeRange
 
         ask, always, by_run = self._lineage, TimeRange(0, 2**62), [CollapseType.RUN]

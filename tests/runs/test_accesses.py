@@ -14,7 +14,7 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.cli.main import run as run_command
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.metadata.audit import AuditQuery, AuditType
-from localcdap.metadata.lineage.field_answers import Direction
+from localcdap.metadata.lineage.field_lineage import Direction
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.testing.instance import TemporaryInstance

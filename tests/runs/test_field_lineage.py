@@ -11,7 +11,7 @@ import pytest
 
 from localcdap.api.metadata import MetadataEntity
 from localcdap.engine.messages.spool import RunStatus
-from localcdap.metadata.lineage.field_answers import Direction
+from localcdap.metadata.lineage.field_lineage import Direction
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.runs.model import Run

@@ -69,7 +69,7 @@ def command(
     of pipelines. A direct influence carries values; an indirect one decides which values there are, as a
     filter or a join key does. An assumed one leads through a stage that has recorded nothing.
     """
-    from localcdap.metadata.lineage.field_answers import Direction
+    from localcdap.metadata.lineage.field_lineage import Direction
 
     dataset, field = _parse(instance, entity, field)
     way = Direction(direction.lower())

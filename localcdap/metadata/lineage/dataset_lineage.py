@@ -16,7 +16,7 @@ from typing import Final, Protocol
 import msgspec
 
 from localcdap.api.errors import BadRequestError
-from localcdap.metadata.lineage.field_answers import Direction
+from localcdap.metadata.lineage.field_lineage import Direction
 from localcdap.metadata.lineage.relations import (
     AccessType,
     DatasetId,

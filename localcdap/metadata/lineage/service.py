@@ -15,7 +15,7 @@ from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.metadata import DATASET, MetadataEntity
 from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.dataset_lineage import LineageRecord, parse_collapse_types
-from localcdap.metadata.lineage.field_answers import (
+from localcdap.metadata.lineage.field_lineage import (
     DatasetFieldLineage,
     Direction,
     FieldLineageDetails,

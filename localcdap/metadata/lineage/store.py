@@ -15,10 +15,12 @@ from localcdap.metadata.lineage.dataset_lineage import (
     compute_lineage,
     restrict_direction,
 )
-from localcdap.metadata.lineage.field_answers import (
+from localcdap.metadata.lineage.field_lineage import (
     DatasetFieldLineage,
     Direction,
+    EndPointField,
     FieldLineageDetails,
+    FieldLineageInfo,
     FieldLineageRelations,
     FieldLineageSummary,
     LineageField,
@@ -30,7 +32,6 @@ from localcdap.metadata.lineage.field_answers import (
     relate_fields,
     to_end_point,
 )
-from localcdap.metadata.lineage.field_lineage import EndPointField, FieldLineageInfo
 from localcdap.metadata.lineage.field_records import INCOMING, OUTGOING, EdgeRecords, FieldRecords
 from localcdap.metadata.lineage.relations import (
     DatasetId,

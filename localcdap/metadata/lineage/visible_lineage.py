@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from localcdap.api.metadata import DATASET, MetadataEntity
 from localcdap.metadata.entities import from_key
-from localcdap.metadata.lineage.field_answers import (
+from localcdap.metadata.lineage.field_lineage import (
     DatasetFieldLineage,
     DatasetFields,
     FieldLineageDetails,

@@ -9,15 +9,15 @@ import pytest
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.lineage import EndPoint
-from localcdap.metadata.lineage.field_answers import (
+from localcdap.metadata.lineage.field_lineage import (
     DatasetFields,
     Direction,
+    FieldLineageInfo,
     FieldLineageRelations,
     FieldRelation,
     LineageField,
     parse_direction,
 )
-from localcdap.metadata.lineage.field_lineage import FieldLineageInfo
 from localcdap.metadata.lineage.field_records import INCOMING, OUTGOING, FieldRecords
 from localcdap.metadata.lineage.pipeline_operations import PlatformTransform
 from localcdap.metadata.lineage.relations import DatasetId, ProgramId, ProgramRunId

@@ -6,7 +6,7 @@ import pytest
 
 from localcdap.api.lineage import EdgeKind
 from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField, Influence
-from localcdap.metadata.lineage.field_answers import Direction
+from localcdap.metadata.lineage.field_lineage import Direction
 from localcdap.metadata.lineage.relations import (
     AccessType,
     DatasetId,

@@ -15,7 +15,7 @@ from localcdap.cli.main import COMPLETION
 from localcdap.cli.main import run as run_command
 from localcdap.home import Home
 from localcdap.host import open_in_process
-from localcdap.metadata.lineage.field_answers import Direction
+from localcdap.metadata.lineage.field_lineage import Direction
 from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId, Relation
 from localcdap.metadata.lineage.service import DatasetTrace, FieldTrace
 from tests.metadata.lineage.shop import write_shop

@@ -10,7 +10,7 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Principal
 from localcdap.home import Home
 from localcdap.host import open_in_process
-from localcdap.metadata.lineage.field_answers import Direction
+from localcdap.metadata.lineage.field_lineage import Direction
 from localcdap.metadata.lineage.impact_service import ImpactRequest
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.security.principals import act_as

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from localcdap.api.metadata import MetadataEntity
-from localcdap.metadata.lineage.field_answers import Direction
+from localcdap.metadata.lineage.field_lineage import Direction
 from localcdap.server.rest.answers import Answer, RestError, send_json
 from localcdap.server.rest.request import RestRequest
 from localcdap.server.rest.router import RouteTable

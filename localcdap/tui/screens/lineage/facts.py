@@ -10,7 +10,7 @@ from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.api.metadata import MetadataEntity, ScopedMetadata
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.lineage.column_edges import DatasetField
-from localcdap.metadata.lineage.field_answers import FieldLineageDetails
+from localcdap.metadata.lineage.field_lineage import FieldLineageDetails
 from localcdap.metadata.lineage.relations import DatasetId, ProgramId
 from localcdap.metadata.lineage.service import DatasetDescription
 from localcdap.metadata.system_metadata import EXPLORE

@@ -14,7 +14,7 @@ from localcdap.api.lineage import EdgeKind, EdgeType
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.lineage.column_edges import SAME_DATA, DatasetField, Influence
 from localcdap.metadata.lineage.dataset_lineage import READS, WRITES
-from localcdap.metadata.lineage.field_answers import Direction
+from localcdap.metadata.lineage.field_lineage import Direction
 from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId
 from localcdap.metadata.lineage.service import DatasetTrace, FieldTrace
 from localcdap.metadata.lineage.traversal import DatasetGraph, FieldGraph

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from localcdap.api.schema import Schema
 from localcdap.host.cdap import Cdap
 from localcdap.metadata.lineage.column_edges import DatasetField
-from localcdap.metadata.lineage.field_answers import Direction
+from localcdap.metadata.lineage.field_lineage import Direction
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
 from localcdap.tui.labels import sanitize_name

@@ -9,7 +9,7 @@ from textual.content import Content
 
 from localcdap.api.dataset.types.external import EXTERNAL_TYPE
 from localcdap.metadata.lineage.column_edges import DatasetField, describe_influence
-from localcdap.metadata.lineage.field_answers import OperationInfo, ProgramOperations
+from localcdap.metadata.lineage.field_lineage import OperationInfo, ProgramOperations
 from localcdap.metadata.lineage.relations import ProgramId
 from localcdap.text import plural
 from localcdap.tui.labels import (

@@ -15,7 +15,7 @@ from textual.widgets import Static
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.metadata.lineage.column_edges import DatasetField
-from localcdap.metadata.lineage.field_answers import Direction, LineageField
+from localcdap.metadata.lineage.field_lineage import Direction, LineageField
 from localcdap.metadata.lineage.relations import AccessType, DatasetId, DatasetUsage, ProgramId
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
