@@ -22,9 +22,8 @@ from localcdap.apps.context import AppContext
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.apps.platform import AppPlatform
 from localcdap.apps.runtime import AppRuntime
-from localcdap.artifacts.loading import load_application
+from localcdap.artifacts.loading import load_application, summarize_error, user_frames
 from localcdap.artifacts.model import ApplicationRef
-from localcdap.artifacts.tracebacks import summarize_error, user_frames
 from localcdap.datasets.listeners import TableListenerDelivery
 from localcdap.datasets.transactions import TransactionService
 from localcdap.decoders import decode_msgpack

@@ -30,9 +30,10 @@ from localcdap.artifacts.loading import (
     import_module,
     list_module_names,
     mount,
+    summarize_error,
+    user_frames,
 )
 from localcdap.artifacts.model import DatasetTypeClass, Inspection, PluginClass
-from localcdap.artifacts.tracebacks import summarize_error, user_frames
 from localcdap.decoders import convert, decode_json
 from localcdap.moved import list_uses
 

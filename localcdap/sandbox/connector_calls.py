@@ -46,9 +46,8 @@ from localcdap.api.locations import Locations
 from localcdap.api.record_json import decode_json_records
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record, StageConfigurer
-from localcdap.artifacts.loading import load_plugin
+from localcdap.artifacts.loading import load_plugin, to_plugin_error
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.tracebacks import to_plugin_error
 from localcdap.sandbox.plugin_calls import emit_errors, read_arrow_table
 from localcdap.sandbox.record_pages import take_page
 from localcdap.sandbox.record_samples import take_sample

@@ -31,9 +31,8 @@ from localcdap.api.errors import (
     PluginError,
 )
 from localcdap.api.serialization.value_types import pack, unpack
-from localcdap.artifacts.loading import load_dataset_type
+from localcdap.artifacts.loading import load_dataset_type, to_plugin_error
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.tracebacks import to_plugin_error
 
 if TYPE_CHECKING:
     from localcdap.sandbox.admin_rows import AdminRows

@@ -20,9 +20,8 @@ from localcdap.api.schema import Schema
 from localcdap.api.serialization.value_types import pack
 from localcdap.api.stage import FindPlugin, Metrics, Record
 from localcdap.api.tables import Lookup
-from localcdap.artifacts.loading import UsedPlugins, load_plugin
+from localcdap.artifacts.loading import UsedPlugins, load_plugin, to_plugin_error
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.tracebacks import to_plugin_error
 from localcdap.sandbox.stage_configuration import ConfigureRequest, configure_stage
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from localcdap.api.failures import FailureCollector
 from localcdap.api.methods import CallableMethod, find_plugin_methods
 from localcdap.api.plugin import Plugin
 from localcdap.api.tables import TableFile
-from localcdap.artifacts.loading import UsedPlugins, load_plugin
+from localcdap.artifacts.loading import UsedPlugins, load_plugin, to_plugin_error
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.tracebacks import to_plugin_error
 from localcdap.decoders import decode_json
 
 SESSION_MEMORY_MB: Final = 512

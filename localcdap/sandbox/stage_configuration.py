@@ -21,9 +21,8 @@ from localcdap.api.plugin import BatchJoiner, BatchSink, Plugin, SplitterTransfo
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable, StageConfigurer
 from localcdap.api.tables import TableShape, keep_table
-from localcdap.artifacts.loading import UsedPlugins, load_plugin
+from localcdap.artifacts.loading import UsedPlugins, load_plugin, user_frames
 from localcdap.artifacts.model import PluginRef
-from localcdap.artifacts.tracebacks import user_frames
 
 
 class ConfigureOutput(NamedTuple):

@@ -14,8 +14,8 @@ import msgspec
 from localcdap.api.errors import HostError, HostLostError, LocalcdapError, PluginError
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.serialization.value_types import pack, unpack
+from localcdap.artifacts.loading import parse_dumped_frames
 from localcdap.artifacts.model import Inspection, PluginRef
-from localcdap.artifacts.tracebacks import parse_dumped_frames
 from localcdap.rpc.frames import to_error
 from localcdap.sandbox.configure_cache import ConfigureCache
 from localcdap.sandbox.jobs import InspectRequest, get_answer_type, get_job_name, inspect

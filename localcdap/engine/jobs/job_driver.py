@@ -16,8 +16,7 @@ from localcdap.api.app.jobs import SystemJob
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError, PluginError
 from localcdap.api.security import Principal
-from localcdap.artifacts.loading import load_application
-from localcdap.artifacts.tracebacks import to_plugin_error
+from localcdap.artifacts.loading import load_application, to_plugin_error
 from localcdap.decoders import decode_json
 from localcdap.engine.driver.progress_report import ProgressReport, create_status
 from localcdap.engine.driver.run_driver import RunDriver

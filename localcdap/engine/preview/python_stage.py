@@ -10,7 +10,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import LocalcdapError, StageError
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
-from localcdap.artifacts.tracebacks import user_frames
+from localcdap.artifacts.loading import user_frames
 from localcdap.engine.messages.flow import SPLITTER, Stream
 from localcdap.engine.messages.samples import StageProblem
 from localcdap.engine.preview.records import PreviewStageOutput
