@@ -56,7 +56,7 @@ from localcdap.engine.messages.spool import (
     LogLine,
     LogLines,
 )
-from localcdap.messaging.spool import SpoolWriter
+from localcdap.messaging.consumer import SpoolWriter
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.rpc import background_host
 from localcdap.rpc.client import Client

@@ -9,7 +9,7 @@ import pytest
 
 from localcdap.api.serialization.value_types import unpack
 from localcdap.engine.messages.spool import Message, MetadataOperations
-from localcdap.messaging.spool import SpoolReader
+from localcdap.messaging.consumer import SpoolReader
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, write
 from tests.e2e.program import Program, wait_until
 from tests.e2e.test_host import kill_host

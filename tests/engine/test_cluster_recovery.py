@@ -11,7 +11,7 @@ from localcdap.engine.commit import Staging
 from localcdap.engine.driver.recovery import recover_run, stop_spark_work
 from localcdap.engine.messages.orders import SETTLED, SPOOL, WorkOrder, write_order
 from localcdap.engine.messages.spool import Failed, Message, RunStatus
-from localcdap.messaging.spool import SpoolReader
+from localcdap.messaging.consumer import SpoolReader
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from localcdap.engine.driver.recovery import recover_run
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.orders import SPOOL, WorkOrder, write_order
 from localcdap.engine.messages.spool import Committed, Failed, Message, RunStatus, TableLoads
-from localcdap.messaging.spool import SpoolReader, SpoolWriter
+from localcdap.messaging.consumer import SpoolReader, SpoolWriter
 
 
 @pytest.mark.parametrize(

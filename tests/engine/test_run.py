@@ -31,7 +31,7 @@ from localcdap.engine.messages.spool import (
     StatusChanged,
     TableLoads,
 )
-from localcdap.messaging.spool import SpoolReader, SpoolWriter
+from localcdap.messaging.consumer import SpoolReader, SpoolWriter
 from localcdap.testing import record_plugins
 from localcdap.testing.references import file_ref
 from tests.engine import plugins

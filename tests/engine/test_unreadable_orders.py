@@ -13,7 +13,7 @@ from localcdap.engine.driver.recovery import recover_run
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.orders import ORDER, SPOOL, UNREADABLE_ORDER
 from localcdap.engine.messages.spool import Failed, Message, RunStatus
-from localcdap.messaging.spool import SpoolReader
+from localcdap.messaging.consumer import SpoolReader
 
 
 @pytest.fixture

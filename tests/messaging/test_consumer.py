@@ -13,8 +13,7 @@ import pytest
 
 from localcdap.api.errors import NotFoundError, StoreError
 from localcdap.api.serialization.value_types import unpack
-from localcdap.messaging.consumer import PoisonMessage, SpoolConsumer
-from localcdap.messaging.spool import SpoolReader, SpoolWriter
+from localcdap.messaging.consumer import PoisonMessage, SpoolConsumer, SpoolReader, SpoolWriter
 from localcdap.store.store import Store, Transaction
 from localcdap.testing.databases import open_new_store
 
@@ -241,7 +240,7 @@ while True:
 RUN = """
 import sys, time
 from pathlib import Path
-from localcdap.messaging.spool import SpoolReader, SpoolWriter
+from localcdap.messaging.consumer import SpoolReader, SpoolWriter
 from tests.messaging.messages import Counted
 path = Path(sys.argv[1]) / "s"
 writer = SpoolWriter(path)

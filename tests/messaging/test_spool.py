@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from localcdap.api.errors import StoreError
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.value_types import unpack
-from localcdap.messaging import spool as spools
-from localcdap.messaging.spool import SpoolReader, SpoolWriter
+from localcdap.messaging import consumer as spools
+from localcdap.messaging.consumer import SpoolReader, SpoolWriter
 
 from .messages import Counted, Message, Shaped
 
@@ -192,7 +192,7 @@ def test_a_reader_follows_until_it_is_stopped(path: Path):
 KILLED = """
 import sys
 from pathlib import Path
-from localcdap.messaging.spool import SpoolWriter
+from localcdap.messaging.consumer import SpoolWriter
 from tests.messaging.messages import Counted
 writer = SpoolWriter(Path(sys.argv[1]))
 i = 0

@@ -21,9 +21,8 @@ from localcdap.api.metadata import MetadataEntity, MetadataOperation, MetadataSc
 from localcdap.engine.messages.orders import SPOOL
 from localcdap.engine.messages.spool import Message, MetadataOperations
 from localcdap.engine.plan.run_metadata import RunMetadata
-from localcdap.messaging.consumer import PoisonMessage, SpoolConsumer
+from localcdap.messaging.consumer import PoisonMessage, SpoolConsumer, SpoolReader, SpoolWriter
 from localcdap.messaging.listeners import EventDispatcher
-from localcdap.messaging.spool import SpoolReader, SpoolWriter
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.emitted import EmittedMetadataListener
 from localcdap.metadata.service import MetadataService

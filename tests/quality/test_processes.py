@@ -30,7 +30,10 @@ METHODS = ("send_signal", "terminate")
 MODULES = ("psutil",)
 ALLOWED = {
     ("localcdap/runs/startup/capacity.py", "psutil"): "the memory of the machine",
-    ("localcdap/messaging/spool.py", "fcntl.flock"): "a file with one writer, which is written to",
+    (
+        "localcdap/messaging/consumer.py",
+        "fcntl.flock",
+    ): "a file with one writer, which is written to",
 }
 """Module and name, with the reason why it may use that."""
 WORTH_READING = re.compile(

@@ -19,7 +19,7 @@ from localcdap.engine.exit_codes import EXIT_FILE
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.orders import ORDER, SPOOL, UNREADABLE_ORDER
 from localcdap.engine.messages.spool import Progress, RecordCounts, RunStatus, TableLoads
-from localcdap.messaging.spool import SpoolWriter
+from localcdap.messaging.consumer import SpoolWriter
 from localcdap.processes import identity
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import StageCounts

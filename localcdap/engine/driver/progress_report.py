@@ -20,7 +20,7 @@ from localcdap.engine.messages.spool import (
 from localcdap.engine.plan.error_attribution import get_current_stage
 from localcdap.engine.tasks.context import STAGE_LOGGER
 from localcdap.engine.tasks.pass_plan import FED, CountKey
-from localcdap.messaging.spool import SpoolWriter
+from localcdap.messaging.consumer import SpoolWriter
 
 _SLOWEST_S: Final = 1.0
 _SLOWING: Final = 1 / 240

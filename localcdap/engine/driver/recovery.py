@@ -54,7 +54,7 @@ from localcdap.engine.messages.spool import (
     TableLoads,
 )
 from localcdap.engine.session import connect, open_session
-from localcdap.messaging.spool import SpoolReader, SpoolWriter
+from localcdap.messaging.consumer import SpoolReader, SpoolWriter
 
 _GONE: Final = "The process of the run ended before the run did."
 _NOT_BEGUN: Final = (

@@ -61,7 +61,7 @@ from localcdap.engine.session import NUMBER_PROPERTY, connect, get_workers_numbe
 from localcdap.engine.spark_internals import activate_session, set_properties
 from localcdap.engine.tasks.batch_functions import pass_through
 from localcdap.java.unix_time import from_epoch_millis
-from localcdap.messaging.spool import SpoolWriter
+from localcdap.messaging.consumer import SpoolWriter
 from localcdap.processes.leases import hold_lease
 
 if TYPE_CHECKING:

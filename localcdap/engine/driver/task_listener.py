@@ -18,7 +18,7 @@ from localcdap.decoders import decode_json
 from localcdap.engine.messages.spool import LogLine, LogLines
 from localcdap.engine.tasks.pass_plan import CountKey
 from localcdap.engine.tasks.task_messages import TaskCounts, TaskLog, TaskMessage
-from localcdap.messaging.spool import SpoolWriter
+from localcdap.messaging.consumer import SpoolWriter
 
 _LOG: Final = logging.getLogger("localcdap.engine")
 TASK_MESSAGES: Final = "told"

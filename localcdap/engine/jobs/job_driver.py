@@ -25,7 +25,7 @@ from localcdap.engine.messages.orders import JobOrder, WorkOrder
 from localcdap.engine.messages.spool import Failed, JobReported, JobReturned, RunStatus
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.resolution import ResolvedFlow
-from localcdap.messaging.spool import SpoolWriter
+from localcdap.messaging.consumer import SpoolWriter
 from localcdap.processes.limits import limit_memory
 from localcdap.security.principals import act_as
 

@@ -53,7 +53,7 @@ from localcdap.engine.preview.records import encode_given_streams
 from localcdap.engine.preview.stage_debug import encode_inputs
 from localcdap.engine.preview.stage_runner import OnSample, StageByStageRunner
 from localcdap.java.unix_time import from_epoch_millis
-from localcdap.messaging.spool import SpoolWriter
+from localcdap.messaging.consumer import SpoolWriter
 from localcdap.processes.limits import limit_memory
 from localcdap.processes.tree import interrupt_this_process
 

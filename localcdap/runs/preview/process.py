@@ -13,7 +13,7 @@ from localcdap.api.serialization.value_types import unpack
 from localcdap.engine.exit_codes import describe_exit
 from localcdap.engine.messages.orders import SPOOL, WorkOrder
 from localcdap.engine.messages.spool import PreviewMessage, StatusChanged
-from localcdap.messaging.spool import SpoolReader
+from localcdap.messaging.consumer import SpoolReader
 from localcdap.processes.identity import is_alive, wait_for_end
 from localcdap.processes.tree import interrupt
 from localcdap.runs.startup.processes import RunProcess, kill, take_exit_code
