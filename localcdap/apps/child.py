@@ -35,9 +35,8 @@ from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
 from localcdap.sandbox.loaded_types import LoadedTypes
 from localcdap.store.structured.admin import TableAdmin
-from localcdap.transactions.calls import Accessor
+from localcdap.transactions.calls import ADMIN, TRANSACTIONS, Accessor
 from localcdap.transactions.client import HostTransactionRunner
-from localcdap.transactions.names import ADMIN, TRANSACTIONS
 
 ENDPOINT: Final = "app"
 PLATFORM: Final = "platform"

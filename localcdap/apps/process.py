@@ -30,7 +30,7 @@ from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord, get_socket_address
 from localcdap.rpc.server import Server
 from localcdap.security.access import perform_as_system
-from localcdap.transactions.names import TRANSACTIONS
+from localcdap.transactions.calls import TRANSACTIONS
 
 _LOG: Final = logging.getLogger(__name__)
 _START_S: Final = 30.0

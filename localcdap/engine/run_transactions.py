@@ -23,9 +23,8 @@ from localcdap.rpc.client import Client
 from localcdap.rpc.frames import Call
 from localcdap.rpc.methods import get_remote_method, make_proxy
 from localcdap.sandbox.loaded_types import LoadedTypes
-from localcdap.transactions.calls import Accessor, TransactionCalls
+from localcdap.transactions.calls import TRANSACTIONS, Accessor, TransactionCalls
 from localcdap.transactions.client import HostTransactionRunner
-from localcdap.transactions.names import TRANSACTIONS
 
 _SPARK: Final = "Spark"
 """The type of a program that is a job of an application, as CDAP has it."""

@@ -22,7 +22,7 @@ from localcdap.engine.messages.host import (
     TABLE_EXPORTS,
     TABLE_STATEMENTS,
 )
-from localcdap.transactions.names import ADMIN, TRANSACTIONS
+from localcdap.transactions.calls import ADMIN, TRANSACTIONS
 
 if TYPE_CHECKING:
     from localcdap.apps.jobs.service import JobService

@@ -75,7 +75,7 @@ from localcdap.store.store import Store
 from localcdap.store.structured.admin import StructuredTables
 from localcdap.sync.kind_table import create_kinds
 from localcdap.sync.service import SyncService
-from localcdap.transactions.names import ADMIN
+from localcdap.transactions.calls import ADMIN
 
 
 class HostServices(DataServices):

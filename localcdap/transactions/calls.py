@@ -108,3 +108,9 @@ class TransactionCalls:
     def renew(self, token: str) -> None:
         """Renew the lease of the transaction, if it is not over."""
         raise NotImplementedError
+
+
+TRANSACTIONS: Final = "transactions"
+"""The name of ``TransactionService``."""
+ADMIN: Final = "structured-tables"
+"""The name of ``TableAdmin``."""

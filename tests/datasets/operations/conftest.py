@@ -15,8 +15,8 @@ from localcdap.host.cdap import Cdap
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
+from localcdap.transactions.calls import TRANSACTIONS
 from localcdap.transactions.client import HostTransactionRunner
-from localcdap.transactions.names import TRANSACTIONS
 
 Create = Callable[..., str]
 

@@ -22,8 +22,8 @@ from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
 from localcdap.store.structured.admin import StructuredTables, TableAdmin
 from localcdap.testing.databases import open_new_store
+from localcdap.transactions.calls import ADMIN, TRANSACTIONS
 from localcdap.transactions.client import HostTransactionRunner
-from localcdap.transactions.names import ADMIN, TRANSACTIONS
 
 SIMPLE = StructuredTableSpecification(
     "simpleTable",
