@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from localcdap.api.schema.schema import Field, Schema, all_same_shape
-from localcdap.api.schema.types import LogicalType, Type
+from localcdap.api.schema.schema import Field, LogicalType, Schema, Type, all_same_shape
 
 __all__ = ["Field", "LogicalType", "Schema", "Type", "all_same_shape"]
