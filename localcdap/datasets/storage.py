@@ -52,11 +52,11 @@ from localcdap.store import dataset_catalog
 from localcdap.store import table_catalog as catalog
 from localcdap.store.columns import check_names
 from localcdap.store.store import Store, Transaction
-from localcdap.store.transactions.dataset_table import DatasetTable, TableInfo
 from localcdap.store.transactions.opened_datasets import TransactionRows, Unguarded
 from localcdap.store.transactions.operations import ALL_ROWS, AnyOperation, Operation, Result, Rows
 from localcdap.store.transactions.pending_rows import PendingRows, StoredRows
 from localcdap.store.transactions.session import decode_operation, encode_rows
+from localcdap.store.transactions.structured_table import DatasetTable, TableInfo
 from localcdap.store.transactions.table import OpenedTable, TableRef
 from localcdap.text import format_available
 

@@ -20,11 +20,11 @@ from localcdap.api.record_json import decode_json_records, encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.value_types import pack, unpack
 from localcdap.sandbox.dataset_calls import MissingCopy, RowChanges, StorageChange, StorageFacts
-from localcdap.store.transactions.dataset_table import DatasetTable, TableInfo
 from localcdap.store.transactions.opened_datasets import TransactionRows, Unguarded
 from localcdap.store.transactions.operations import AnyOperation, Operation, Result, Rows
 from localcdap.store.transactions.pending_rows import PendingRows
 from localcdap.store.transactions.session import decode_rows, encode_operation
+from localcdap.store.transactions.structured_table import DatasetTable, TableInfo
 from localcdap.store.transactions.table import OpenedTable, StoredRow, TableRef
 from localcdap.text import format_available
 

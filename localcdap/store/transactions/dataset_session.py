@@ -13,8 +13,8 @@ from localcdap.api.errors import NotFoundError, TransactionError
 from localcdap.api.security import Permission
 from localcdap.store import dataset_catalog, table_catalog
 from localcdap.store.store import Transaction
-from localcdap.store.transactions.dataset_table import DatasetTable, TableInfo
 from localcdap.store.transactions.pending_rows import PendingRows, Work
+from localcdap.store.transactions.structured_table import DatasetTable, TableInfo
 from localcdap.store.transactions.table import TableRef
 from localcdap.text import format_available
 

@@ -20,8 +20,8 @@ from localcdap.api.dataset.types import BUILT_IN_TYPES
 from localcdap.api.errors import NotFoundError, TransactionError
 from localcdap.store.transactions import operations as op
 from localcdap.store.transactions.dataset_session import OpenedDataset
-from localcdap.store.transactions.dataset_table import DatasetTable
 from localcdap.store.transactions.selections import RowSelection
+from localcdap.store.transactions.structured_table import DatasetTable
 from localcdap.store.transactions.table import OpenedTable
 
 FindType = Callable[[str, DatasetSpecification], DatasetDefinition]

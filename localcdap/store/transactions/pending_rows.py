@@ -12,7 +12,6 @@ from typing import Any, Final, Protocol
 from localcdap.api.garbage_collection import pause_collection
 from localcdap.api.sql_names import quote_identifier
 from localcdap.store.store import Transaction
-from localcdap.store.transactions.dataset_table import DatasetTable
 from localcdap.store.transactions.selections import (
     CheckedSelection,
     RowSelection,
@@ -20,6 +19,7 @@ from localcdap.store.transactions.selections import (
     sort_rows,
 )
 from localcdap.store.transactions.sql import SqlCondition, match_all, negate
+from localcdap.store.transactions.structured_table import DatasetTable
 from localcdap.store.transactions.table import (
     KeyValues,
     OpenedTable,

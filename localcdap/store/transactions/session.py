@@ -32,10 +32,13 @@ from localcdap.store.transactions.dataset_session import (
     OpenedDataset,
     UnopenedDatasets,
 )
-from localcdap.store.transactions.dataset_table import DatasetTable
 from localcdap.store.transactions.operations import Operation, Result, Rows, TableRows
 from localcdap.store.transactions.pending_rows import StoredRows
-from localcdap.store.transactions.structured_table import StructuredTableInfo, find_specification
+from localcdap.store.transactions.structured_table import (
+    DatasetTable,
+    StructuredTableInfo,
+    find_specification,
+)
 from localcdap.store.transactions.table import OpenedTable
 
 _LOG: Final = logging.getLogger(__name__)

@@ -1,7 +1,7 @@
 """A table as operations see it: its columns and key, the checks of arguments, and parts of SQL.
 
 :class:`~localcdap.store.transactions.structured_table.StructuredTableInfo` and
-:class:`~localcdap.store.transactions.dataset_table.DatasetTable` differ in the values that columns take, the
+:class:`~localcdap.store.transactions.structured_table.DatasetTable` differ in the values that columns take, the
 layout of the key, the order of rows, and the classes and words of errors.
 """
 

@@ -17,7 +17,6 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
 from localcdap.api.sql_names import quote_identifier
 from localcdap.store.store import Store, Transaction
-from localcdap.store.transactions.dataset_table import TableInfo
 from localcdap.store.transactions.operations import (
     CompareAndSwap,
     Count,
@@ -31,7 +30,7 @@ from localcdap.store.transactions.operations import (
 )
 from localcdap.store.transactions.pending_rows import PendingRows, StoredRows
 from localcdap.store.transactions.selections import RowSelection
-from localcdap.store.transactions.structured_table import StructuredTableInfo
+from localcdap.store.transactions.structured_table import StructuredTableInfo, TableInfo
 from localcdap.store.transactions.table import OpenedTable, TableRef
 from localcdap.testing.databases import open_new_store
 
