@@ -28,7 +28,7 @@ from localcdap.metadata.lineage.pipeline_lineage import (
 )
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.metadata.lineage.store import LineageStore
-from localcdap.metadata.lineage.visible_lineage import VisibleLineage, find_visible
+from localcdap.metadata.lineage.traversal import VisibleLineage, find_visible
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.resolver import PipelineResolver

@@ -25,8 +25,14 @@ from localcdap.metadata.lineage.field_lineage import (
 from localcdap.metadata.lineage.relations import DatasetId, DatasetUsage
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.lineage.time_range import parse_time_range
-from localcdap.metadata.lineage.traversal import MOST_EDGES, DatasetGraph, FieldGraph
-from localcdap.metadata.lineage.visible_lineage import LastWrite, VisibleLineage, find_visible
+from localcdap.metadata.lineage.traversal import (
+    MOST_EDGES,
+    DatasetGraph,
+    FieldGraph,
+    LastWrite,
+    VisibleLineage,
+    find_visible,
+)
 from localcdap.namespaces.service import NamespaceService
 from localcdap.security.access import (
     SwitchedAuthorizer,

@@ -47,17 +47,15 @@ from localcdap.metadata.lineage.relations import (
 )
 from localcdap.metadata.lineage.time_range import TimeRange
 from localcdap.metadata.lineage.traversal import (
+    ALL_VISIBLE,
     MOST_EDGES,
     DatasetGraph,
-    FieldGraph,
-    trace_datasets,
-    trace_fields,
-)
-from localcdap.metadata.lineage.visible_lineage import (
-    ALL_VISIBLE,
     DatasetRecords,
+    FieldGraph,
     LastWrite,
     VisibleLineage,
+    trace_datasets,
+    trace_fields,
 )
 from localcdap.store.store import Store, Transaction
 
