@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from localcdap.metadata.lineage.column_edges import describe_influence, format_field
-from localcdap.metadata.lineage.impact import (
+from localcdap.metadata.lineage.impact_service import (
     ADDED,
-    SOURCES,
+    STORED_SOURCES,
     TYPE,
     DatasetFieldChange,
+    FieldReader,
+    ImpactReport,
     StageFieldChange,
 )
-from localcdap.metadata.lineage.impact_service import FieldReader, ImpactReport
 from localcdap.metadata.lineage.pipeline_lineage import StageFieldLineage
 
 
@@ -73,7 +74,7 @@ def _describe_dataset(change: DatasetFieldChange) -> str:
     before, after = (", ".join(each) or "nothing" for each in (change.before, change.after))
     if change.change == TYPE:
         return f"{change.dataset}.{change.field} is {after} instead of {before}"
-    if change.change == SOURCES:
+    if change.change == STORED_SOURCES:
         return f"{change.dataset}.{change.field} comes from {after} instead of {before}"
     verb = "gets" if change.change == ADDED else "loses"
     return f"{change.dataset} {verb} '{change.field}'"

@@ -14,8 +14,13 @@ from localcdap.api.errors import NotFoundError
 from localcdap.api.lineage import EdgeKind
 from localcdap.api.metadata import Metadata, MetadataEntity, ScopedMetadata
 from localcdap.cli.main import run as run_command
-from localcdap.metadata.lineage.impact import DatasetFieldChange, StageFieldChange
-from localcdap.metadata.lineage.impact_service import FieldReader, ImpactReport, ImpactRequest
+from localcdap.metadata.lineage.impact_service import (
+    DatasetFieldChange,
+    FieldReader,
+    ImpactReport,
+    ImpactRequest,
+    StageFieldChange,
+)
 from localcdap.metadata.lineage.impact_text import describe_stage_field
 from localcdap.metadata.records import STANDARD_DIRECTIVES, CreateMutation
 from localcdap.pipeline.library.application_model import DeployRequest
