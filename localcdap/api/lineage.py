@@ -12,10 +12,9 @@ and ``cdap-api`` (``lineage/field/EndPoint``). The names of the operations of on
 inputs of an operation are fields that the stage receives, or outputs of its earlier operations; the inputs of
 a joiner are written ``<input stage>.<field>``.
 
-What a plugin is given to record the field lineage of its stage.
-
-The operations are those of CDAP 6 (``cdap-etl-api``, ``etl/api/lineage/field/LineageRecorder``); the edges
-say more: each output field has its own, and influences, such as that of a filter, have a kind.
+A plugin records with a :class:`LineageRecorder`. Its operations are those of CDAP 6 (``cdap-etl-api``,
+``etl/api/lineage/field/LineageRecorder``); the edges say more: each output field has its own, and influences,
+such as that of a filter, have a kind.
 """
 
 from __future__ import annotations

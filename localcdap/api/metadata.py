@@ -5,9 +5,8 @@
 >>> email.resolve("default").describe()
 "namespace=default,dataset=orders,field=email of type 'field'"
 
-The rules for metadata that users and plugins write (CDAP 6 ``MetadataValidator``).
-
-Metadata of the scope SYSTEM is not checked.
+Metadata that users and plugins write follows the rules of CDAP 6 ``MetadataValidator``; that of the scope
+SYSTEM is not checked.
 """
 
 from __future__ import annotations

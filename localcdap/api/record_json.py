@@ -18,9 +18,8 @@ union                  the form of the member; the first member that accepts the
 
 A field that is absent is null. JSON holds no schema, so decoding needs the schema of the records.
 
-The record at fault in a failure: JSON where it is found, a short text without secrets where it is shown.
-
-The text is cut after secrets are removed from it: the beginning of a secret would not be recognized.
+The record at fault in a failure is JSON where it is found, and a short text without secrets where it is
+shown. The text is cut after secrets are removed from it: the beginning of a secret would not be recognized.
 """
 
 from __future__ import annotations

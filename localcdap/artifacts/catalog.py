@@ -1,8 +1,7 @@
 """The catalog: the artifacts and plugins in use, arranged for look-ups.
 
-Dataset modules: the artifacts that have dataset types, and which of them a namespace uses.
-
-A module has the types of its highest version. A namespace uses its own types first, then those of the system.
+A dataset module is an artifact that has dataset types. A module has the types of its highest version. A
+namespace uses its own types first, then those of the system.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Accesses of programs to datasets: their check, and their record in lineage and in the audit log.
 
-The owners of datasets: the principal of a dataset, or else that of its namespace.
-
-The rules are those of CDAP 5 ``DefaultOwnerAdmin``, ``DatasetInstanceService`` and
-``SecurityUtil.verifyOwnerPrincipal``: a dataset without a principal belongs to that of its namespace, and an
-owner does not change. An application, which acts as localcdap itself, creates datasets without a principal.
+The owner of a dataset is its principal, or else that of its namespace. The rules are those of CDAP 5
+``DefaultOwnerAdmin``, ``DatasetInstanceService`` and ``SecurityUtil.verifyOwnerPrincipal``: a dataset without
+a principal belongs to that of its namespace, and an owner does not change. An application, which acts as
+localcdap itself, creates datasets without a principal.
 """
 
 from __future__ import annotations

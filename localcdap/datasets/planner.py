@@ -1,13 +1,9 @@
 """The datasets that pipelines declare: what a deployment or a run creates and updates.
 
-The rules are those of :mod:`localcdap.datasets.planner`.
-
-What a stage's declaration of a dataset means: the call of its type that creates or updates it.
-
-A stage declares the rows that it writes. A dataset must hold them: it gets the fields that it lacks, and
-keeps the nullable fields that the stage does not write. A pipeline that is deployed again must still write
-every field that its last version wrote, unless another pipeline writes it: otherwise the field was dropped or
-renamed.
+A declaration becomes the call of the dataset's type that creates or updates it. A stage declares the rows
+that it writes. A dataset must hold them: it gets the fields that it lacks, and keeps the nullable fields that
+the stage does not write. A pipeline that is deployed again must still write every field that its last version
+wrote, unless another pipeline writes it: otherwise the field was dropped or renamed.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """The tables and folders of datasets: their creation, change and removal in a transaction of the host.
 
-Rows for the admins of custom dataset types: copies for their plugin worker, and what they change there.
+The admin of a custom dataset type gets copies of the rows in its plugin worker, and changes these.
 
-Changes of the folders of file sets that take effect together with a transaction.
-
-A folder is moved or renamed at once, and renamed back when the transaction does not commit. The renames are
-written to a journal before they happen. After a kill the next host reads the journals: the database says
-whether the transaction was committed. Only after a commit does a removed folder lose its files.
+Folders change together with the transaction. A folder is moved or renamed at once, and renamed back when the
+transaction does not commit. The renames are written to a journal before they happen. After a kill the next
+host reads the journals: the database says whether the transaction was committed. Only after a commit does a
+removed folder lose its files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Consuming a spool with exactly-once effects: a message's effect and the new offset are one transaction.
+"""Spools and their consumer, whose effects happen exactly once: a message's effect and the new offset are one
+transaction.
 
-Spools: files to which one process appends messages while other processes read them.
+A spool is a file to which one process appends messages while other processes read them.
 
 Each message is preceded by its length and a checksum (both little-endian 32-bit). An incomplete message at
 the end, from a writer that was killed, is therefore recognised, and the next writer cuts it off.

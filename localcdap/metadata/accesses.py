@@ -1,15 +1,13 @@
 """Accesses of runs to datasets, in lineage, in the audit log, and as entities.
 
-USER metadata that goes along with the records of a run, from its sources to its sinks.
+USER metadata goes along with the records of a run, from its sources to its sinks. The document "Metadata From
+Programs and Pipelines" leaves it to the future that a pipeline does so by itself.
 
-The document "Metadata From Programs and Pipelines" leaves it to the future that a pipeline does so by itself.
+Lineage that the setting ``lineage.retention.days`` does not keep is removed: by default, none.
 
-Removes lineage that the setting ``lineage.retention.days`` does not keep: by default, none.
-
-Datasets of the type ``externalDataset`` for what runs read and write by a reference name.
-
-CDAP creates one when a program first uses a reference name (``ExternalDatasets.registerLineage``). Here it
-also has the schema of the records, and the table of the instance that holds the data, if there is one.
+CDAP creates a dataset of the type ``externalDataset`` when a program first uses a reference name
+(``ExternalDatasets.registerLineage``). Here it also has the schema of the records, and the table of the
+instance that holds the data, if there is one.
 """
 
 from __future__ import annotations

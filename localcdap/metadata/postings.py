@@ -4,11 +4,10 @@
 would take 20 times as much memory. The arrays never change; what was written since they were read is in
 :mod:`localcdap.metadata.search_index`.
 
-Which entities a search may show: those that the caller sees, whatever the page and its total are.
-
-The original filters each page after it was read (CDAP 6 ``DefaultMetadataAdmin``): its pages are shorter
-then, and its totals count what is hidden. Here only what is visible is counted. As there, a custom entity is
-seen by those who see the nearest CDAP entity around it.
+A search shows the entities that the caller sees, whatever the page and its total are. The original filters
+each page after it was read (CDAP 6 ``DefaultMetadataAdmin``): its pages are shorter then, and its totals
+count what is hidden. Here only what is visible is counted. As there, a custom entity is seen by those who see
+the nearest CDAP entity around it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The service ``metadata``: what users read, change and search of entities' tags and properties.
 
-Whether an entity of a CDAP type exists, from where entities of its type are kept.
-
-Files with the tags and properties that users gave to the entities of a namespace, for version control.
+Whether an entity of a CDAP type exists is asked where entities of its type are kept. For version control, the
+tags and properties that users gave to the entities of a namespace are written to a file.
 
 >>> from localcdap.api.metadata import MetadataEntity
 >>> text = write_user_metadata([UserMetadata(MetadataEntity.of_dataset("d", "n"), tags=["pii"])], "n")

@@ -4,7 +4,7 @@ A term is a key and a token: ``("owner", "anna")`` for the property ``owner``, `
 ``("properties", "owner")`` for the name of a property, ``("dataset", "orders")`` for the entity itself.
 Keys and tokens are in lower case; tokens have no white space.
 
-The search language: terms, of which any must match, and required ones, which all must match.
+In the search language, any of the terms must match, and all of the required ones.
 
 =========================  =====================================================================
 ``orders``                 a value, or a word of one, that is equal but for upper and lower case

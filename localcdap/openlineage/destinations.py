@@ -1,10 +1,9 @@
 """Where events go: what every destination is, and a file.
 
-The events that wait for their destinations, in the database and in order.
+Events wait for their destinations in the database, and in order.
 
-The environment variables of OpenLineage's clients, as settings of localcdap.
-
-The names, and which one wins, are those of the Python client (``client/python/…/client.py``).
+The environment variables of OpenLineage's clients are settings of localcdap. The names, and which one wins,
+are those of the Python client (``client/python/…/client.py``).
 """
 
 from __future__ import annotations

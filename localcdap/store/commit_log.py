@@ -3,13 +3,11 @@
 DuckDB would write a checkpoint by itself in a commit. When that finds the disk full, DuckDB rejects all
 further use of the file, even queries. The store therefore writes checkpoints when there is space for them.
 
-A copy of the database while a checkpoint is written.
-
-DuckDB writes changed blocks of its metadata in place. A process that is killed in the middle of such a write,
-which is several pages long, leaves a block whose checksum is wrong, and the file cannot be opened any more
-(seen once in 600 kills of a process that wrote checkpoints, on a machine with a load of 13). The copy of the
-file and of its write-ahead log, made before the checkpoint, then takes its place; no commit is lost, because
-none happens during a checkpoint.
+While a checkpoint is written, a copy of the database exists. DuckDB writes changed blocks of its metadata in
+place. A process that is killed in the middle of such a write, which is several pages long, leaves a block
+whose checksum is wrong, and the file cannot be opened any more (seen once in 600 kills of a process that
+wrote checkpoints, on a machine with a load of 13). The copy of the file and of its write-ahead log, made
+before the checkpoint, then takes its place; no commit is lost, because none happens during a checkpoint.
 """
 
 from __future__ import annotations

@@ -2,10 +2,8 @@
 
 A file is opened only when conditions on the fields of the partition key allow its partition.
 
-Avro, ORC and text files as a table of a query, which reads only the partitions that conditions allow.
-
-DuckDB hands the conditions of a query to a ``pyarrow.dataset.Dataset``, as it does for Parquet files. Arrow
-then finds the partitions that they allow, without opening a file.
+For Avro, ORC and text files, DuckDB hands the conditions of a query to a ``pyarrow.dataset.Dataset``, as it
+does for Parquet files. Arrow then finds the partitions that they allow, without opening a file.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 The table ``name`` of a namespace is the DuckDB table of that name in the DuckDB schema of the namespace's
 name, so that SQL can read it as ``namespace.name``. A view is only an entry of the catalog with a query.
 
-Reading views: their columns and their rows.
-
 A view is a query under the name of a table. It is executed whenever it is read, in a separate DuckDB that
 sees only the tables and views of its namespace (:mod:`localcdap.store.query`).
 """

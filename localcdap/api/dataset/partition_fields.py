@@ -1,10 +1,8 @@
 """The partitioning of a file set, as its properties declare it.
 
-Partitions by the names of their folders, in a file set that no dataset lists.
-
-CDAP names a partition's folder after its time: ``2015-01-20/20-42.1421786520000``, or ``1421786520000`` for a
-snapshot. A folder of any other name has the file ``.partition.json`` with the time, as earlier versions of
-localcdap wrote it.
+In a file set that no dataset lists, folders tell the partitions by their names. CDAP names a partition's
+folder after its time: ``2015-01-20/20-42.1421786520000``, or ``1421786520000`` for a snapshot. A folder of
+any other name has the file ``.partition.json`` with the time, as earlier versions of localcdap wrote it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The base class of directives, and what a directive raises.
+"""The base class of directives, their arguments, and what a directive raises.
 
-The arguments of a directive, declared as class attributes and read as typed values.
+A directive declares its arguments as class attributes, and reads them as typed values.
 
 >>> from localcdap.api.directive import Directive, argument
 >>> class Cut(Directive):

@@ -1,6 +1,4 @@
-"""Which Python values fit which schema.
-
-Structs as MessagePack and JSON: how a :class:`Schema` is a member of a Struct.
+"""Which Python values fit which schema, and how a schema is a member of a Struct in MessagePack and JSON.
 
 JSON encoders and decoders take :func:`encode_schema` and :func:`decode_schema` as hooks: in JSON a schema is
 an object. Between processes and in spools (:func:`pack`, :func:`unpack`) a schema is the text of its

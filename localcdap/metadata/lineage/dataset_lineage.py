@@ -2,9 +2,8 @@
 
 The algorithm is that of CDAP 6 ``LineageAdmin`` (``cdap-app-fabric``, ``metadata/LineageAdmin``).
 
-Collapsing relations: those that differ in access, run or component only become one.
-
-The rules are those of CDAP 6 ``data2/metadata/lineage/LineageCollapser``.
+Relations that differ in access, run or component only become one
+(``data2/metadata/lineage/LineageCollapser``).
 """
 
 from __future__ import annotations

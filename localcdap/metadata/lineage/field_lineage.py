@@ -3,10 +3,9 @@
 The rules and messages are those of CDAP 6 ``FieldLineageInfo`` (``cdap-data-fabric``,
 ``data2/metadata/lineage/field``).
 
-The answers to questions about the fields of a dataset, in the shapes of the REST API.
-
-The rules are those of CDAP 6 ``FieldLineageAdmin`` and ``LineageHTTPHandler`` (``cdap-app-fabric``,
-``metadata``), the shapes those of ``cdap-proto`` (``metadata/lineage``).
+Questions about the fields of a dataset are answered in the shapes of the REST API. The rules are those of
+CDAP 6 ``FieldLineageAdmin`` and ``LineageHTTPHandler`` (``cdap-app-fabric``, ``metadata``), the shapes those
+of ``cdap-proto`` (``metadata/lineage``).
 """
 
 from __future__ import annotations

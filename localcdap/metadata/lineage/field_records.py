@@ -1,4 +1,4 @@
-"""The rows of field lineage, in the transaction of the caller.
+"""The rows of field lineage and of the edges between columns, in the transaction of the caller.
 
 As in CDAP 6 (``data2/metadata/lineage/field/FieldLineageTable``), operations and summaries are stored once
 for each checksum, and the end points of each run refer to the checksum. The start time of a run decides

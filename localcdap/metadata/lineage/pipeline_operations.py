@@ -8,14 +8,12 @@ differences, which matter where the original loses lineage:
 * A transformation of a field that several marked operations make takes all of them; the original takes none.
 * Operations of one stage with the same name get numbers; the original keeps the last one.
 
-Checks of the operations that one stage records; findings are warnings, they stop nothing.
-
-The rules and messages are those of CDAP 6 ``StageOperationsValidator`` and ``InvalidLineageException``
+The operations that one stage records are checked; findings are warnings, they stop nothing. The rules and
+messages are those of CDAP 6 ``StageOperationsValidator`` and ``InvalidLineageException``
 (``cdap-etl-core``, ``etl/lineage``).
 
-Platform operations: field operations whose inputs name the operation that made each field.
-
-Their names are distinct in a pipeline (CDAP 6 ``cdap-api``, ``lineage/field/Operation`` and subclasses).
+The inputs of a platform operation name the operation that made each field. Their names are distinct in a
+pipeline (CDAP 6 ``cdap-api``, ``lineage/field/Operation`` and subclasses).
 """
 
 from __future__ import annotations

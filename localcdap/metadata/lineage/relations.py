@@ -1,10 +1,8 @@
-"""Relations between datasets and the programs that read and write them.
+"""Relations between datasets and the programs that read and write them, as rows and as a summary by usage.
 
 The terms are those of CDAP 6 ``cdap-data-fabric`` (``data2/metadata/lineage/Relation``, ``AccessType``).
 The Structs are not tracked by the garbage collector (``gc=False``): none can be part of a cycle, and a query
 may make a hundred thousand of them.
-
-The rows of the places of datasets, in the transaction of the caller.
 
 A reference name stands for what a stage reads or writes. CDAP 6 gives the place too, as the fully qualified
 name of an asset (``hydrator-common``, ``plugin/common/Asset``; ``BigQueryUtil.getFQN``), and leaves it to the

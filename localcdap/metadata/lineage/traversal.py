@@ -1,12 +1,9 @@
 """Searches in the graph of columns and in the graph of datasets, over any number of pipelines.
 
-What a caller sees of lineage: relations and edges whose datasets and programs are all visible.
-
-The original answers with all of it (CDAP 6 ``LineageAdmin`` and ``FieldLineageAdmin`` ask no enforcer). Here
-the rule is that of its searches and lists (``DefaultMetadataAdmin``, ``AccessEnforcer.isVisible``): what a
-caller may not see is left out, and nothing is followed beyond it.
-
-What is stored of a dataset: its name, the fields that edges lead from and to, and its last write.
+A caller sees the relations and edges whose datasets and programs are all visible. The original answers with
+all of them (CDAP 6 ``LineageAdmin`` and ``FieldLineageAdmin`` ask no enforcer). Here the rule is that of its
+searches and lists (``DefaultMetadataAdmin``, ``AccessEnforcer.isVisible``): what a caller may not see is left
+out, and nothing is followed beyond it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A table as operations see it: its columns and key, the checks of arguments, and parts of SQL.
 
 :class:`~localcdap.store.transactions.structured_table.StructuredTableInfo` and
-:class:`~localcdap.store.transactions.structured_table.DatasetTable` differ in the values that columns take, the
-layout of the key, the order of rows, and the classes and words of errors.
+:class:`~localcdap.store.transactions.structured_table.DatasetTable` differ in the values that columns take,
+the layout of the key, the order of rows, and the classes and words of errors.
 """
 
 from __future__ import annotations
