@@ -15,6 +15,7 @@ with ``#pragma load-directives reverse;`` or the property ``udd``.
 
 from __future__ import annotations
 
+from localcdap.api.directive import directive
 from localcdap.api.directive.directive import (
     Argument,
     ArgumentKind,
