@@ -15,15 +15,13 @@ with ``#pragma load-directives reverse;`` or the property ``udd``.
 
 from __future__ import annotations
 
-from localcdap.api.directive import directive
+from localcdap.api.directive import argument
+from localcdap.api.directive.argument import Argument, ArgumentKind, NumberRange
 from localcdap.api.directive.directive import (
-    Argument,
-    ArgumentKind,
     Directive,
     DirectiveError,
     ErrorRow,
     NoNativeFormError,
-    NumberRange,
 )
 from localcdap.api.directive.rows import Columns, Expression, Frame, Native, Row, RowContext
 from localcdap.api.plugin import plugin

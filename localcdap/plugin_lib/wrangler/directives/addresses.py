@@ -12,7 +12,7 @@ from localcdap.api.directive import (
     Frame,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Schema
@@ -34,7 +34,7 @@ class SplitEmail(Directive):
     categories = ("transform", "email")
     examples = ("split-email :email",)
     keeps_values = True
-    column: str = directive.column("The column with addresses, with or without a name before <…>.")
+    column: str = argument.column("The column with addresses, with or without a name before <…>.")
 
     def propagate(self, columns: Columns) -> None:
         report_missing_column(columns, self.column, "split")
@@ -83,7 +83,7 @@ class SplitUrl(Directive):
     categories = ("transform", "url")
     examples = ("split-url :url",)
     keeps_values = True
-    column: str = directive.column("The column with addresses.")
+    column: str = argument.column("The column with addresses.")
 
     def propagate(self, columns: Columns) -> None:
         report_missing_column(columns, self.column, "split")

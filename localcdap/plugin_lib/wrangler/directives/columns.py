@@ -10,7 +10,7 @@ from localcdap.api.directive import (
     NoNativeFormError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.plugin_lib.suggestions import suggest_name
@@ -44,8 +44,8 @@ class Rename(Directive):
     categories = ("column",)
     examples = ("rename :fname :first_name",)
     makes = ("target",)
-    source: str = directive.column("The column to rename.")
-    target: str = directive.column("Its new name.")
+    source: str = argument.column("The column to rename.")
+    target: str = argument.column("Its new name.")
 
     def propagate(self, columns: Columns) -> None:
         found = columns.find(self.source)
@@ -89,9 +89,9 @@ class Copy(Directive):
     examples = ("copy :name :original_name", "copy :name :backup true")
     makes = ("destination",)
     copies = True
-    source: str = directive.column("The column to copy.")
-    destination: str = directive.column("The column that gets the values.")
-    force: bool = directive.boolean(
+    source: str = argument.column("The column to copy.")
+    destination: str = argument.column("The column that gets the values.")
+    force: bool = argument.boolean(
         "Whether a destination that exists is overwritten.", default=False
     )
 
@@ -131,8 +131,8 @@ class Copy(Directive):
 class Swap(Directive):
     categories = ("column",)
     examples = ("swap :first_name :last_name",)
-    left: str = directive.column("One column.")
-    right: str = directive.column("The other one.")
+    left: str = argument.column("One column.")
+    right: str = argument.column("The other one.")
 
     def propagate(self, columns: Columns) -> None:
         for name in (self.left, self.right):
@@ -158,7 +158,7 @@ class Swap(Directive):
 class Drop(Directive):
     categories = ("column",)
     examples = ("drop :body", "drop :body,:id")
-    column: list[str] = directive.columns("The columns to drop; missing ones are ignored.")
+    column: list[str] = argument.columns("The columns to drop; missing ones are ignored.")
 
     def propagate(self, columns: Columns) -> None:
         for name in self.column:
@@ -181,7 +181,7 @@ class Keep(Directive):
     categories = ("column",)
     examples = ("keep :id,:name",)
     keeps_values = True
-    column: list[str] = directive.columns("The columns to keep, spelt exactly.")
+    column: list[str] = argument.columns("The columns to keep, spelt exactly.")
 
     def propagate(self, columns: Columns) -> None:
         for name in self.column:

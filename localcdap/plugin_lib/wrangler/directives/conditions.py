@@ -15,7 +15,7 @@ from localcdap.api.directive import (
     NoNativeFormError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Schema
@@ -73,8 +73,8 @@ class Conditional(Directive):
 class FilterRow(Conditional):
     categories = ("row", "data-quality")
     examples = ("filter-row exp:{age < 18}", "filter-row exp:{country == 'US'} false")
-    condition: Expression = directive.expression("The condition, an expression.")
-    type: bool = directive.boolean(
+    condition: Expression = argument.expression("The condition, an expression.")
+    type: bool = argument.boolean(
         "true to drop rows for which the condition is true, false to drop the others.", default=True
     )
 
@@ -90,7 +90,7 @@ class FilterRow(Conditional):
 class Fail(Conditional):
     categories = ("row", "data-quality")
     examples = ("fail exp:{count < 0}",)
-    condition: Expression = directive.expression("The condition that must not be true.")
+    condition: Expression = argument.expression("The condition that must not be true.")
 
     def problem(self) -> str | None:
         return None if self.condition.text.strip() else "the condition is empty"
@@ -108,9 +108,9 @@ class Fail(Conditional):
 
 class _SendDirective(Conditional):
     drops_rows = True
-    condition: Expression = directive.expression("The condition, an expression.")
-    metric: str | None = directive.identifier("The metric that counts the rows.", default=None)
-    message: str | None = directive.text("The message; by default the condition.", default=None)
+    condition: Expression = argument.expression("The condition, an expression.")
+    metric: str | None = argument.identifier("The metric that counts the rows.", default=None)
+    message: str | None = argument.text("The message; by default the condition.", default=None)
 
     def format_message(self) -> str:
         """Return the message of the error records."""

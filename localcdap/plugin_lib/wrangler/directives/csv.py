@@ -16,7 +16,7 @@ from localcdap.api.directive import (
     NoNativeFormError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Schema
@@ -51,9 +51,9 @@ class ParseAsCsv(Directive):
     categories = ("parser", "csv")
     examples = ("parse-as-csv :body ','", "parse-as-csv :body '\\t' true")
     keeps_values = True
-    col: str = directive.column("The column to parse; empty texts and null are ignored.")
-    delimiter: str = directive.text(r"One character, or \t or \u0001.", default=",")
-    header: bool = directive.boolean(
+    col: str = argument.column("The column to parse; empty texts and null are ignored.")
+    delimiter: str = argument.text(r"One character, or \t or \u0001.", default=",")
+    header: bool = argument.boolean(
         "Whether the first row that each task sees holds the names, if all of its fields are words.",
         default=False,
     )

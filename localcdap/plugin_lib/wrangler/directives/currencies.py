@@ -11,7 +11,7 @@ import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Any, Final
 
-from localcdap.api.directive import Columns, Directive, Row, RowContext, directive, plugin
+from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.error_messages import make_error_row
 
@@ -125,9 +125,9 @@ class _CurrencyDirective(Directive):
     overwrites = False
     drops_rows = True
 
-    source: str = directive.column("The column to read.")
-    destination: str = directive.column("The column for the result.")
-    locale: str = directive.text("The locale, such as en_US.", default="en_US")
+    source: str = argument.column("The column to read.")
+    destination: str = argument.column("The column for the result.")
+    locale: str = argument.text("The locale, such as en_US.", default="en_US")
 
     def problem(self) -> str | None:
         try:

@@ -25,7 +25,7 @@ from localcdap.api.directive import (
     NoNativeFormError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.plugin_lib.wrangler.directives.columns import Rename
@@ -178,14 +178,14 @@ class DataModelMapColumn(Directive):
     examples = (
         "data-model-map-column 'https://models.example' 'org.OMOP' 6 'PERSON' 'birth_year' :year",
     )
-    data_model_url: str = directive.text(
+    data_model_url: str = argument.text(
         "The URL or the folder of manifest.json and the models.", name="data-model-url"
     )
-    data_model: str = directive.text("The full name of the data model.", name="data-model")
-    revision: int = directive.number("Its revision.", name="revision")
-    model: str = directive.text("The model in the data model.")
-    target_field: str = directive.text("The field of the model.", name="target-field")
-    column: str = directive.column("The column to map.")
+    data_model: str = argument.text("The full name of the data model.", name="data-model")
+    revision: int = argument.number("Its revision.", name="revision")
+    model: str = argument.text("The model in the data model.")
+    target_field: str = argument.text("The field of the model.", name="target-field")
+    column: str = argument.column("The column to map.")
 
     @cached_property
     def _type(self) -> str:

@@ -15,7 +15,7 @@ from localcdap.api.directive import (
     NoNativeFormError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Schema
@@ -68,8 +68,8 @@ class _FormatDirective(PatternDirective):
 class FormatDate(_FormatDirective):
     categories = ("date", "format")
     examples = ("format-date :date 'MM/dd/yyyy'",)
-    column: str = directive.column("The column with timestamps or dates; null stays null.")
-    format: str = directive.text("A pattern of Java's DateTimeFormatter.")
+    column: str = argument.column("The column with timestamps or dates; null stays null.")
+    format: str = argument.text("A pattern of Java's DateTimeFormatter.")
 
     def read_time(self, value: Any) -> datetime.datetime:
         if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
@@ -89,11 +89,11 @@ class FormatDate(_FormatDirective):
 class FormatUnixTimestamp(_FormatDirective):
     categories = ("date", "format")
     examples = ("format-unix-timestamp :at 'yyyy-MM-dd HH:mm:ss'",)
-    column: str = directive.column(
+    column: str = argument.column(
         "The column with whole numbers or their texts; null stays null. Numbers of up to 11 digits are "
         "seconds, longer ones milliseconds."
     )
-    format: str = directive.text("A pattern of Java's DateTimeFormatter.")
+    format: str = argument.text("A pattern of Java's DateTimeFormatter.")
 
     def read_time(self, value: Any) -> datetime.datetime:
         number = parse_whole_number(value)
@@ -116,9 +116,9 @@ class DiffDate(Directive):
     categories = ("date",)
     examples = ("diff-date :end :start :duration", "diff-date :now :start :age")
     makes = ("destination",)
-    column1: str = directive.column("A timestamp; 'now' is the time at which the run began.")
-    column2: str = directive.column("The timestamp to subtract, or 'now'.")
-    destination: str = directive.column("The column for the difference.")
+    column1: str = argument.column("A timestamp; 'now' is the time at which the run began.")
+    column2: str = argument.column("The timestamp to subtract, or 'now'.")
+    destination: str = argument.column("The column for the difference.")
 
     def reads_columns(self) -> Iterable[str]:
         return tuple(name for name in (self.column1, self.column2) if name.lower() != "now")
@@ -166,8 +166,8 @@ class ParseAsDate(Directive):
     categories = ("parser", "date")
     examples = ("parse-as-date :created", "parse-as-date :created 'US/Eastern'")
     drops_rows = True
-    column: str = directive.column("The column to read; null and timestamps are ignored.")
-    timezone: str = directive.text(
+    column: str = argument.column("The column to read; null and timestamps are ignored.")
+    timezone: str = argument.text(
         "The time zone of the dates; UTC for an unknown one.", default="UTC"
     )
 

@@ -12,7 +12,7 @@ from localcdap.api.directive import (
     NoNativeFormError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Schema
@@ -66,8 +66,8 @@ class CurrentDatetime(TimeZoneDirective):
     categories = ("datetime",)
     examples = ("current-datetime :loaded_at", "current-datetime :loaded_at 'Europe/Paris'")
     makes = ("column",)
-    column: str = directive.column("The column, new or existing.")
-    timezone: str | None = directive.text("The time zone; UTC by default.", default=None)
+    column: str = argument.column("The column, new or existing.")
+    timezone: str | None = argument.text("The time zone; UTC by default.", default=None)
 
     def propagate(self, columns: Columns) -> None:
         columns.put(self.column, Schema.DATETIME)
@@ -80,8 +80,8 @@ class CurrentDatetime(TimeZoneDirective):
 class DatetimeToTimestamp(TimeZoneDirective, _DatetimeChange):
     categories = ("datetime",)
     examples = ("datetime-to-timestamp :at", "datetime-to-timestamp :at 'America/New_York'")
-    column: str = directive.column("The column to change.")
-    timezone: str | None = directive.text("The time zone; UTC by default.", default=None)
+    column: str = argument.column("The column to change.")
+    timezone: str | None = argument.text("The time zone; UTC by default.", default=None)
 
     def propagate(self, columns: Columns) -> None:
         if not columns.is_missing(self.column):
@@ -108,7 +108,7 @@ class DatetimeToTimestamp(TimeZoneDirective, _DatetimeChange):
 class TimestampToDatetime(DatetimeMap):
     categories = ("datetime",)
     examples = ("timestamp-to-datetime :at",)
-    column: str = directive.column("The column to change.")
+    column: str = argument.column("The column to change.")
 
     def convert(self, value: Any) -> datetime.datetime:
         if not is_timestamp(value):
@@ -131,8 +131,8 @@ class TimestampToDatetime(DatetimeMap):
 class ParseAsDatetime(PatternDirective, DatetimeMap):
     categories = ("parser", "datetime")
     examples = ("parse-as-datetime :at \"yyyy-MM-dd'T'HH:mm:ss\"",)
-    column: str = directive.column("The column to read; null and datetimes stay as they are.")
-    format: str = directive.text("A pattern of Java's DateTimeFormatter.")
+    column: str = argument.column("The column to read; null and datetimes stay as they are.")
+    format: str = argument.text("A pattern of Java's DateTimeFormatter.")
 
     def convert(self, value: Any) -> datetime.datetime:
         try:
@@ -145,8 +145,8 @@ class ParseAsDatetime(PatternDirective, DatetimeMap):
 class FormatDatetime(PatternDirective, _DatetimeChange):
     categories = ("format", "datetime")
     examples = ("format-datetime :at 'MM/dd/yyyy HH:mm'",)
-    column: str = directive.column("The column with datetimes; null stays null.")
-    format: str = directive.text("A pattern of Java's DateTimeFormatter.")
+    column: str = argument.column("The column with datetimes; null stays null.")
+    format: str = argument.text("A pattern of Java's DateTimeFormatter.")
 
     def propagate(self, columns: Columns) -> None:
         if not columns.is_missing(self.column):

@@ -15,7 +15,7 @@ from localcdap.api.directive import (
     NoNativeFormError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Schema
@@ -157,9 +157,9 @@ class Hash(ColumnMap):
     categories = ("transform", "hash")
     examples = ("hash :ssn 'SHA-256' true",)
     masks = True
-    column: str = directive.column("The column to replace.")
-    algorithm: str = directive.text("The algorithm, such as MD5, SHA-1, SHA-256, SHA3-512.")
-    encode: bool = directive.boolean(
+    column: str = argument.column("The column to replace.")
+    algorithm: str = argument.text("The algorithm, such as MD5, SHA-1, SHA-256, SHA3-512.")
+    encode: bool = argument.boolean(
         "Whether the digest becomes a hexadecimal text of at least 64 digits instead of bytes.",
         default=False,
     )

@@ -15,7 +15,7 @@ from localcdap.api.directive import (
     NoNativeFormError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.java.charsets import decode, find_encoding
@@ -44,8 +44,8 @@ class _EncodingDirective(Directive):
     """A directive that puts another form of a column into a new one; null and missing columns are ignored."""
 
     word: str
-    method: str = directive.text("base64, base32 or hex.", choices=METHODS)
-    column: str = directive.column("The column.")
+    method: str = argument.text("base64, base32 or hex.", choices=METHODS)
+    column: str = argument.column("The column.")
 
     def _name_target(self) -> str:
         return f"{self.column}_{self.word}_{self.method}"
@@ -141,7 +141,7 @@ def _decode_letters(value: bytes, foreign: bytes, bits: int, prepare: Any) -> by
 class UrlEncode(Directive):
     categories = ("transform",)
     examples = ("url-encode :name",)
-    column: str = directive.column("The column to change.")
+    column: str = argument.column("The column to change.")
 
     def propagate(self, columns: Columns) -> None:
         report_missing_column(columns, self.column, "encode")
@@ -167,7 +167,7 @@ class UrlEncode(Directive):
 class UrlDecode(Directive):
     categories = ("transform",)
     examples = ("url-decode :name",)
-    column: str = directive.column("The column to change.")
+    column: str = argument.column("The column to change.")
 
     def propagate(self, columns: Columns) -> None:
         report_missing_column(columns, self.column, "decode")
@@ -199,8 +199,8 @@ class UrlDecode(Directive):
 class SetCharset(Directive):
     categories = ("language",)
     examples = ("set-charset :body 'UTF-8'",)
-    column: str = directive.column("The column with bytes.")
-    charset: str = directive.text("The character set, such as UTF-8 or ISO-8859-1.")
+    column: str = argument.column("The column with bytes.")
+    charset: str = argument.text("The character set, such as UTF-8 or ISO-8859-1.")
 
     def problem(self) -> str | None:
         is_known = find_encoding(self.charset) is not None

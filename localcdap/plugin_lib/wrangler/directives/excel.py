@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from localcdap.api.directive import Columns, Directive, Row, RowContext, directive, plugin
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
 from localcdap.plugin_lib.wrangler.directives.error_messages import make_error_row
@@ -19,9 +26,9 @@ from localcdap.plugin_lib.wrangler.formats.excel import ExcelError, read_sheet
 class ParseAsExcel(Directive):
     categories = ("parser", "excel")
     examples = ("parse-as-excel :body '0'", "parse-as-excel :body 'Sheet1' true")
-    column: str = directive.column("The column with workbooks, bytes.")
-    sheet: str = directive.text("The name of the sheet, or its number from 0.", default="0")
-    first_row_as_header: bool = directive.boolean(
+    column: str = argument.column("The column with workbooks, bytes.")
+    sheet: str = argument.text("The name of the sheet, or its number from 0.", default="0")
+    first_row_as_header: bool = argument.boolean(
         "Whether the first row holds the names.", name="first-row-as-header", default=False
     )
 

@@ -12,7 +12,7 @@ from localcdap.api.directive import (
     NoNativeFormError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.plugin_lib.wrangler.directives.conditions import Conditional
@@ -23,8 +23,8 @@ class SetColumn(Directive):
     categories = ("transform",)
     examples = ("set-column :name exp:{string:upperCase(first) + ' ' + last}",)
     makes = ("column",)
-    column: str = directive.column("The column, new or existing.")
-    expression: Expression = directive.expression("The expression.")
+    column: str = argument.column("The column, new or existing.")
+    expression: Expression = argument.expression("The expression.")
 
     def propagate(self, columns: Columns) -> None:
         columns.put(self.column, self.expression.type(columns.record()))
@@ -51,8 +51,8 @@ class SetColumn(Directive):
 class SetVariable(Directive):
     categories = ("transient",)
     examples = ("set-variable limit exp:{age > 18 ? 10 : 5}",)
-    variable: str = directive.identifier("The variable.")
-    condition: Expression = directive.expression("Its value.")
+    variable: str = argument.identifier("The variable.")
+    condition: Expression = argument.expression("Its value.")
 
     def sets_variables(self) -> Iterable[str]:
         return (self.variable,)
@@ -73,9 +73,9 @@ class SetVariable(Directive):
 class IncrementVariable(Conditional):
     categories = ("transient",)
     examples = ("increment-variable errors 1 exp:{age < 0}",)
-    variable: str = directive.identifier("The variable; its first value is 0.")
-    value: int = directive.number("The number to add.")
-    condition: Expression = directive.expression("The condition, an expression.")
+    variable: str = argument.identifier("The variable; its first value is 0.")
+    value: int = argument.number("The number to add.")
+    condition: Expression = argument.expression("The condition, an expression.")
 
     def sets_variables(self) -> Iterable[str]:
         return (self.variable,)

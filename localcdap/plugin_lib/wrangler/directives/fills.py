@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, directive, plugin
+from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class FillNullOrEmpty(ColumnMap):
     categories = ("transform",)
     examples = ("fill-null-or-empty :city 'unknown'",)
-    column: str = directive.column("The column to fill.")
-    value: str = directive.text("The text to fill in.")
+    column: str = argument.column("The column to fill.")
+    value: str = argument.text("The text to fill in.")
 
     def problem(self) -> str | None:
         return None if self.value else "the value must not be empty"
@@ -69,10 +69,10 @@ class Merge(Directive):
     categories = ("column",)
     examples = ("merge :first :last :fullname ' '",)
     makes = ("destination",)
-    column1: str = directive.column("The column whose text comes first.")
-    column2: str = directive.column("The column whose text comes last.")
-    destination: str = directive.column("The new column.")
-    separator: str = directive.text(
+    column1: str = argument.column("The column whose text comes first.")
+    column2: str = argument.column("The column whose text comes last.")
+    destination: str = argument.column("The new column.")
+    separator: str = argument.text(
         r"The text between the two; the escapes \n, \t and \u000A are read."
     )
 
@@ -114,7 +114,7 @@ class GenerateUuid(Directive):
     categories = ("transform", "uuid")
     examples = ("generate-uuid :id",)
     makes = ("column",)
-    column: str = directive.column("The column for the identifier, new or existing.")
+    column: str = argument.column("The column for the identifier, new or existing.")
 
     def propagate(self, columns: Columns) -> None:
         columns.put(self.column, Schema.STRING)

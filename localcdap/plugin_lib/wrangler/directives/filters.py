@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from localcdap.api.directive import Directive, Frame, Row, RowContext, directive, plugin
+from localcdap.api.directive import (
+    Directive,
+    Frame,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
 from localcdap.java.regex import compile_regex
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
@@ -20,7 +27,7 @@ class FilterEmptyOrNull(Directive):
     categories = ("row", "data-quality")
     examples = ("filter-empty-or-null :id,:name",)
     keeps_values = True
-    column: list[str] = directive.columns("The columns; rows without one of them are kept.")
+    column: list[str] = argument.columns("The columns; rows without one of them are kept.")
 
     def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
         for name in self.column:
@@ -46,11 +53,11 @@ class FilterByRegex(Directive):
     categories = ("row", "data-quality")
     examples = ("filter-by-regex if-matched :email '.*@example.com'",)
     keeps_values = True
-    match_type: str = directive.identifier(
+    match_type: str = argument.identifier(
         "if-matched or if-not-matched.", choices=("if-matched", "if-not-matched")
     )
-    column: str = directive.column("The column; rows without it are kept.")
-    regex: str = directive.text(
+    column: str = argument.column("The column; rows without it are kept.")
+    regex: str = argument.text(
         "The regular expression for the whole value. If it is empty or the word null, no row is dropped."
     )
 

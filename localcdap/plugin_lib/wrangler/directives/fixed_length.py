@@ -6,7 +6,15 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Final
 
-from localcdap.api.directive import Columns, Directive, ErrorRow, Row, RowContext, directive, plugin
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    ErrorRow,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
 from localcdap.api.schema import Schema
 from localcdap.java.regex import compile_regex
 from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
@@ -24,9 +32,9 @@ _MAX_WIDTH: Final = 100_000
 class ParseAsFixedLength(Directive):
     categories = ("parser",)
     examples = ("parse-as-fixed-length :body 2,4,5,3", "parse-as-fixed-length :body 10,5 '#'")
-    column: str = directive.column("The column to cut.")
-    width: list[int] = directive.numbers("The widths in characters.")
-    padding: str | None = directive.text(
+    column: str = argument.column("The column to cut.")
+    width: list[int] = argument.numbers("The widths in characters.")
+    padding: str | None = argument.text(
         "The padding of fields, a regular expression; it is removed.", default=None
     )
 

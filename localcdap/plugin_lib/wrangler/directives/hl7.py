@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from localcdap.api.directive import Columns, DirectiveError, Row, RowContext, directive, plugin
+from localcdap.api.directive import Columns, DirectiveError, Row, RowContext, argument, plugin
 from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
 from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
 from localcdap.plugin_lib.wrangler.directives.flattener import FlattenDirective
@@ -118,8 +118,8 @@ class ParseAsHl7(FlattenDirective):
     categories = ("parser", "hl7")
     examples = ("parse-as-hl7 :body", "parse-as-hl7 :body 1")
     keeps_values = True
-    column: str = directive.column("The column with messages; it stays.")
-    depth: int | None = directive.number(
+    column: str = argument.column("The column with messages; it stays.")
+    depth: int | None = argument.number(
         "How many levels become columns: 1 for segments, 2 for fields; all without it.",
         default=None,
     )

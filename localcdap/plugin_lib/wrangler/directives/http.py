@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from localcdap.api.directive import Columns, Directive, Row, RowContext, directive, plugin
+from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.java.gson import JsonError, read_json, write_json
 from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
 from localcdap.plugin_lib.wrangler.directives.error_messages import make_error_row
@@ -105,11 +105,9 @@ class InvokeHttp(Directive):
         "invoke-http 'http://localhost:8080/score' :text 'apiKey=x,user=me'",
     )
     keeps_values = True
-    url: str = directive.text("The address, http or https.")
-    column: list[str] = directive.columns(
-        "The columns to send; missing ones and null are left out."
-    )
-    header: str | None = directive.text("Headers: 'name=value,name=value'.", default=None)
+    url: str = argument.text("The address, http or https.")
+    column: list[str] = argument.columns("The columns to send; missing ones and null are left out.")
+    header: str | None = argument.text("Headers: 'name=value,name=value'.", default=None)
 
     @cached_property
     def _headers(self) -> dict[str, str]:

@@ -11,7 +11,7 @@ from localcdap.api.directive import (
     DirectiveError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Schema, Type
@@ -33,8 +33,8 @@ _JSON_TYPES: Final = (Type.RECORD, Type.MAP, Type.ARRAY, Type.UNION)
 class ParseAsJson(FlattenDirective):
     categories = ("parser", "json")
     examples = ("parse-as-json :body", "parse-as-json :body 1")
-    column: str = directive.column("The column with JSON, or with an object or array of JSON.")
-    depth: int | None = directive.number(
+    column: str = argument.column("The column with JSON, or with an object or array of JSON.")
+    depth: int | None = argument.number(
         "How many levels of objects become columns; all without it.", default=None
     )
 
@@ -73,9 +73,9 @@ class JsonPath(Directive):
     categories = ("parser", "json")
     examples = ("json-path :body :title '$.book[0].title'", "json-path :body :titles '$..title'")
     makes = ("destination",)
-    source: str = directive.column("The column with JSON, or with an object or array of JSON.")
-    destination: str = directive.column("The column for the selected values.")
-    json_path: str = directive.text(
+    source: str = argument.column("The column with JSON, or with an object or array of JSON.")
+    destination: str = argument.column("The column for the selected values.")
+    json_path: str = argument.text(
         "The path, such as $.items[*].name. A path for one value at most must find it.",
         name="json-path",
     )

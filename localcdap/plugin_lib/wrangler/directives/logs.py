@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from localcdap.api.directive import Columns, Directive, Row, RowContext, directive, plugin
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
 from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
@@ -21,8 +28,8 @@ class ParseAsLog(Directive):
         "parse-as-log :body '%h %l %u %t \"%r\" %>s %b'",
     )
     keeps_values = True
-    column: str = directive.column("The column with lines, texts or bytes.")
-    format: str = directive.text(
+    column: str = argument.column("The column with lines, texts or bytes.")
+    format: str = argument.text(
         "common, combined, combinedio, referer, agent, or a format of Apache httpd or nginx."
     )
 

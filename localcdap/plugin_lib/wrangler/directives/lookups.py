@@ -11,7 +11,7 @@ from localcdap.api.directive import (
     DirectiveError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Schema
@@ -35,10 +35,10 @@ class CatalogLookup(Directive):
     categories = ("lookup",)
     examples = ("catalog-lookup 'ICD-9' :code", "catalog-lookup 'ICD-10-2017' :code")
     keeps_values = True
-    catalog: str = directive.text(
+    catalog: str = argument.text(
         "ICD-9, ICD-10-2016 or ICD-10-2017.", choices=("ICD-9", "ICD-10-2016", "ICD-10-2017")
     )
-    column: str = directive.column("The column with codes.")
+    column: str = argument.column("The column with codes.")
 
     def _name_destination(self) -> str:
         return f"{self.column}_{self.catalog.lower().replace('-', '_')}_description"
@@ -87,8 +87,8 @@ class TableLookup(Directive):
     categories = ("lookup",)
     examples = ("table-lookup :id 'customers'",)
     keeps_values = True
-    column: str = directive.column("The column with the keys.")
-    table: str = directive.text("The name of the table.")
+    column: str = argument.column("The column with the keys.")
+    table: str = argument.text("The name of the table.")
 
     def tables(self) -> Iterable[str]:
         return (self.table,)

@@ -16,7 +16,7 @@ from localcdap.api.directive import (
     NoNativeFormError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Schema
@@ -58,8 +58,8 @@ class MaskNumber(ColumnMap):
     categories = ("transform",)
     examples = ("mask-number :ssn 'xxx-xx-####'",)
     masks = True
-    column: str = directive.column("The column to mask.")
-    mask: str = directive.text("# shows a character, x hides one, others stand for themselves.")
+    column: str = argument.column("The column to mask.")
+    mask: str = argument.text("# shows a character, x hides one, others stand for themselves.")
 
     def propagate(self, columns: Columns) -> None:
         if report_missing_column(columns, self.column, "mask", fails=False):
@@ -140,7 +140,7 @@ class MaskShuffle(Directive):
     categories = ("transform",)
     examples = ("mask-shuffle :address",)
     masks = True
-    column: str = directive.column("The column to mask.")
+    column: str = argument.column("The column to mask.")
 
     def propagate(self, columns: Columns) -> None:
         report_missing_column(columns, self.column, "mask")
@@ -171,8 +171,8 @@ class MaskShuffle(Directive):
 class FindAndReplace(Directive):
     categories = ("transform",)
     examples = ("find-and-replace :body s/Washington/Wash/g",)
-    column: list[str] = directive.columns("The columns to change.")
-    pattern: str = directive.text("The expression, such as s/from/to/g.")
+    column: list[str] = argument.columns("The columns to change.")
+    pattern: str = argument.text("The expression, such as s/from/to/g.")
 
     def problem(self) -> str | None:
         return find_syntax_problem(Sed, self.pattern)
@@ -217,9 +217,9 @@ class CutCharacter(Directive):
     categories = ("transform",)
     examples = ("cut-character :body :start 1-3", "cut-character :body :rest 5-")
     makes = ("destination",)
-    source: str = directive.column("The column to cut from.")
-    destination: str = directive.column("The column for the characters.")
-    ranges: str = directive.text("Positions from 1: 1-3, 5,7, -3, 9-.")
+    source: str = argument.column("The column to cut from.")
+    destination: str = argument.column("The column for the characters.")
+    ranges: str = argument.text("Positions from 1: 1-3, 5,7, -3, 9-.")
 
     def problem(self) -> str | None:
         try:

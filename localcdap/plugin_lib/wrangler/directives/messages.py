@@ -13,7 +13,7 @@ from localcdap.api.directive import (
     ErrorRow,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
@@ -100,12 +100,12 @@ class ParseAsAvro(SchemaFileDirective):
     categories = ("parser", "avro")
     examples = ("parse-as-avro :body customers binary", "parse-as-avro :body customers json 2")
     extension = "avsc"
-    column: str = directive.column("The column with Avro records, as bytes or text.")
-    schema_id: str = directive.identifier("The name of the schema.", name="schema-id")
-    encode_type: str = directive.identifier(
+    column: str = argument.column("The column with Avro records, as bytes or text.")
+    schema_id: str = argument.identifier("The name of the schema.", name="schema-id")
+    encode_type: str = argument.identifier(
         "json or binary.", name="encode-type", choices=("json", "binary")
     )
-    version: int | None = directive.number("The version of the schema.", default=None)
+    version: int | None = argument.number("The version of the schema.", default=None)
 
     def parse_schema(self, content: bytes) -> AvroSchema:
         return AvroSchema(content.decode("utf-8"))
@@ -135,7 +135,7 @@ class ParseAsAvro(SchemaFileDirective):
 class ParseAsAvroFile(Directive):
     categories = ("parser", "avro")
     examples = ("parse-as-avro-file :body",)
-    column: str = directive.column("The column with Avro data files, as bytes.")
+    column: str = argument.column("The column with Avro data files, as bytes.")
 
     def propagate(self, columns: Columns) -> None:
         if not report_missing_column(columns, self.column, "parse", fails=False):
@@ -164,10 +164,10 @@ class ParseAsProtobuf(SchemaFileDirective):
     categories = ("parser", "protobuf")
     examples = ("parse-as-protobuf :body customers 'Customer'",)
     extension = "desc"
-    column: str = directive.column("The column with messages, as bytes.")
-    schema_id: str = directive.identifier("The name of the descriptors.", name="schema-id")
-    record_name: str = directive.text("The type of the messages.", name="record-name")
-    version: int | None = directive.number("The version of the descriptors.", default=None)
+    column: str = argument.column("The column with messages, as bytes.")
+    schema_id: str = argument.identifier("The name of the descriptors.", name="schema-id")
+    record_name: str = argument.text("The type of the messages.", name="record-name")
+    version: int | None = argument.number("The version of the descriptors.", default=None)
 
     def parse_schema(self, content: bytes) -> MessageType:
         return MessageType(content, self.record_name)

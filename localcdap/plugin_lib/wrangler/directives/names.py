@@ -7,7 +7,7 @@ from abc import abstractmethod
 from functools import cached_property
 from typing import Any, Final
 
-from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, directive, plugin
+from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, argument, plugin
 from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.wrangler.values.text_edits import Sed, find_syntax_problem
 
@@ -47,7 +47,7 @@ class RenameDirective(Directive):
 class ChangeColumnCase(RenameDirective):
     categories = ("column",)
     examples = ("change-column-case upper", "change-column-case lowercase")
-    case: str = directive.identifier(
+    case: str = argument.identifier(
         "upper or uppercase for upper case; any other word for lower case.", default="lower"
     )
 
@@ -71,7 +71,7 @@ class CleanseColumnNames(RenameDirective):
 class ColumnsReplace(RenameDirective):
     categories = ("column",)
     examples = ("columns-replace s/^data_//g",)
-    sed_expression: str = directive.text("The expression, such as s/^data_//g.")
+    sed_expression: str = argument.text("The expression, such as s/^data_//g.")
 
     def problem(self) -> str | None:
         return find_syntax_problem(Sed, self.sed_expression)
@@ -90,7 +90,7 @@ class SetHeaders(Directive):
     examples = ("set-headers :id,:first_name,:last_name",)
     whole_row = True
     makes = ("column",)
-    column: list[str] = directive.columns("The names; columns beyond them keep theirs.")
+    column: list[str] = argument.columns("The names; columns beyond them keep theirs.")
 
     def propagate(self, columns: Columns) -> None:
         if not columns.open:

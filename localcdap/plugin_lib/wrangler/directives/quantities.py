@@ -10,10 +10,10 @@ from localcdap.api.directive import (
     NoNativeFormError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
-from localcdap.api.directive.directive import NumberRange
+from localcdap.api.directive.argument import NumberRange
 from localcdap.api.schema import Schema
 from localcdap.java.numbers import NumberFormatError, parse_double
 from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
@@ -30,9 +30,9 @@ class Quantize(Directive):
     categories = ("transform",)
     examples = ("quantize :age :group 0:17='minor',18:120='adult'",)
     makes = ("destination",)
-    source: str = directive.column("The column with doubles, or texts that are numbers.")
-    destination: str = directive.column("The column for the label; null outside all ranges.")
-    ranges: list[NumberRange] = directive.ranges(
+    source: str = argument.column("The column with doubles, or texts that are numbers.")
+    destination: str = argument.column("The column for the label; null outside all ranges.")
+    ranges: list[NumberRange] = argument.ranges(
         "From, to and label; both ends belong to a range, and the later of two that overlap counts."
     )
 

@@ -12,7 +12,7 @@ from localcdap.api.directive import (
     NoNativeFormError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Schema, Type
@@ -24,8 +24,8 @@ class CreateRecord(Directive):
     categories = ("column",)
     examples = ("create-record :address :street,:city",)
     makes = ("target_column",)
-    target_column: str = directive.column("The column for the record.", name="target_column")
-    columns: list[str] = directive.columns("The columns of the record; null is left out.")
+    target_column: str = argument.column("The column for the record.", name="target_column")
+    columns: list[str] = argument.columns("The columns of the record; null is left out.")
 
     def propagate(self, columns: Columns) -> None:
         fields: list[tuple[str, Schema]] = []
@@ -58,7 +58,7 @@ class FlattenRecord(Directive):
     examples = ("flatten-record :address",)
     whole_row = True
     keeps_values = True
-    columns: list[str] = directive.columns("The columns with records; null is ignored.")
+    columns: list[str] = argument.columns("The columns with records; null is ignored.")
 
     def propagate(self, columns: Columns) -> None:
         for column in self.columns:
@@ -108,7 +108,7 @@ class FlattenRecord(Directive):
 class Flatten(Directive):
     categories = ("row",)
     examples = ("flatten :codes", "flatten :codes,:names")
-    column: list[str] = directive.columns(
+    column: list[str] = argument.columns(
         "The columns with lists, read in parallel; null fills up a shorter list."
     )
 

@@ -10,7 +10,7 @@ from localcdap.api.directive import (
     DirectiveError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Schema
@@ -37,8 +37,8 @@ class SplitToColumns(_SplitDirective):
     categories = ("column",)
     examples = ("split-to-columns :codes '\\|'",)
     keeps_values = True
-    column: str = directive.column("The column to split; rows without it are dropped.")
-    regex: str = directive.text("The separator of the parts, a regular expression.")
+    column: str = argument.column("The column to split; rows without it are dropped.")
+    regex: str = argument.text("The separator of the parts, a regular expression.")
 
     def propagate(self, columns: Columns) -> None:
         report_missing_column(columns, self.column, "split", fails=False)
@@ -60,8 +60,8 @@ class SplitToColumns(_SplitDirective):
 class SplitToRows(_SplitDirective):
     categories = ("row",)
     examples = ("split-to-rows :codes '\\|'",)
-    column: str = directive.column("The column to split; rows without it are dropped.")
-    regex: str = directive.text("The separator of the parts, a regular expression.")
+    column: str = argument.column("The column to split; rows without it are dropped.")
+    regex: str = argument.text("The separator of the parts, a regular expression.")
 
     def propagate(self, columns: Columns) -> None:
         if not report_missing_column(columns, self.column, "split", fails=False):
@@ -83,9 +83,9 @@ class SetRecordDelimiter(_SplitDirective):
     categories = ("row",)
     examples = ("set-record-delim :body '\\n' 100",)
     whole_row = True
-    column: str = directive.column("The column to split; rows without a text in it are dropped.")
-    delimiter: str = directive.text("The separator of the rows, a regular expression.")
-    limit: int | None = directive.number("The index of the last part to use, from 0.", default=None)
+    column: str = argument.column("The column to split; rows without a text in it are dropped.")
+    delimiter: str = argument.text("The separator of the rows, a regular expression.")
+    limit: int | None = argument.number("The index of the last part to use, from 0.", default=None)
 
     def propagate(self, columns: Columns) -> None:
         report_missing_column(columns, self.column, "split", fails=False)
@@ -111,12 +111,12 @@ class Split(_SplitDirective):
     categories = ("readable",)
     examples = ("split :name ',' :first :last",)
     makes = ("column1", "column2")
-    source: str = directive.column("The column to split.")
-    delimiter: str = directive.text("The separator of the two parts, a regular expression.")
-    column1: str = directive.column(
+    source: str = argument.column("The column to split.")
+    delimiter: str = argument.text("The separator of the two parts, a regular expression.")
+    column1: str = argument.column(
         "The column for the first part, or for the second if the first is empty."
     )
-    column2: str = directive.column("The column for the second part.")
+    column2: str = argument.column("The column for the second part.")
 
     def propagate(self, columns: Columns) -> None:
         report_missing_column(columns, self.source, "split")
@@ -143,10 +143,10 @@ class IndexSplit(Directive):
     categories = ("transform",)
     examples = ("indexsplit :body 1 5 :start",)
     makes = ("destination",)
-    source: str = directive.column("The column to cut from.")
-    first: int = directive.number("The position of the first character, from 1.", name="start")
-    end_position: int = directive.number("The position after the last character.", name="end")
-    destination: str = directive.column("The new column.")
+    source: str = argument.column("The column to cut from.")
+    first: int = argument.number("The position of the first character, from 1.", name="start")
+    end_position: int = argument.number("The position after the last character.", name="end")
+    destination: str = argument.column("The new column.")
 
     def propagate(self, columns: Columns) -> None:
         report_missing_column(columns, self.source, "take from")
@@ -172,8 +172,8 @@ class ExtractRegexGroups(_SplitDirective):
     categories = ("transform",)
     examples = ("extract-regex-groups :title '[^(]+\\(([0-9]{4})\\).*'",)
     keeps_values = True
-    column: str = directive.column("The column to match.")
-    regex: str = directive.text("The regular expression, with groups.")
+    column: str = argument.column("The column to match.")
+    regex: str = argument.text("The regular expression, with groups.")
 
     def propagate(self, columns: Columns) -> None:
         if not report_missing_column(columns, self.column, "match", fails=False):

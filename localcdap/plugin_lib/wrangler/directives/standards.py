@@ -18,7 +18,7 @@ from localcdap.api.directive import (
     ErrorRow,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Type
@@ -123,8 +123,8 @@ class ValidateStandard(Directive):
     examples = ("validate-standard :patient hl7-fhir-r4",)
     keeps_values = True
     drops_rows = True
-    column: str = directive.column("The column with objects of JSON; null is ignored.")
-    standard_spec: str = directive.identifier(f"One of: {', '.join(KNOWN)}.")
+    column: str = argument.column("The column with objects of JSON; null is ignored.")
+    standard_spec: str = argument.identifier(f"One of: {', '.join(KNOWN)}.")
 
     def problem(self) -> str | None:
         if self.standard_spec in KNOWN:

@@ -13,7 +13,7 @@ import itertools
 import re
 from typing import Any, Final
 
-from localcdap.api.directive import Columns, Directive, Row, RowContext, directive, plugin
+from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
 
@@ -155,7 +155,7 @@ class Stemming(Directive):
     categories = ("nlp",)
     examples = ("stemming :words",)
     keeps_values = True
-    column: str = directive.column("The column with words: a text, or an array of texts.")
+    column: str = argument.column("The column with words: a text, or an array of texts.")
 
     def propagate(self, columns: Columns) -> None:
         columns.add(f"{self.column}_porter", Schema.array(Schema.STRING))

@@ -20,7 +20,7 @@ from localcdap.api.directive import (
     DirectiveError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Schema
@@ -265,14 +265,14 @@ def _limit_length(method: str, measures: Mapping[str, Measure]) -> Measure:
 
 class _Comparison(Directive):
     makes = ("destination",)
-    method: str = directive.text(
+    method: str = argument.text(
         "euclidean, block, identity, dice, jaccard, jaro, levenshtein, damerau-levenshtein, simon-white, "
         "overlap-cofficient, generalized-jaccard, longest-common-subsequence, longest-common-substring; "
         "cosine for any other word."
     )
-    column1: str = directive.column("One column.")
-    column2: str = directive.column("The other one.")
-    destination: str = directive.column("The new column; 0 unless both values are texts.")
+    column1: str = argument.column("One column.")
+    column2: str = argument.column("The other one.")
+    destination: str = argument.column("The new column; 0 unless both values are texts.")
 
     @cached_property
     def _function(self) -> Measure:

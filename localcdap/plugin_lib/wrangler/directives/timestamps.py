@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from localcdap.api.directive import Frame, NoNativeFormError, directive, plugin
+from localcdap.api.directive import Frame, NoNativeFormError, argument, plugin
 from localcdap.api.schema import Schema
 from localcdap.java.dates.simple_date_format import check_simple_date, parse_simple_date
 from localcdap.java.unix_time import (
@@ -36,8 +36,8 @@ from localcdap.plugin_lib.wrangler.directives.native_helpers import (
 class ParseAsSimpleDate(TimestampMap):
     categories = ("parser", "date")
     examples = ("parse-as-simple-date :date 'MM/dd/yyyy'",)
-    column: str = directive.column("The column to read; null and timestamps stay as they are.")
-    format: str = directive.text("A pattern of Java's SimpleDateFormat.")
+    column: str = argument.column("The column to read; null and timestamps stay as they are.")
+    format: str = argument.text("A pattern of Java's SimpleDateFormat.")
 
     def problem(self) -> str | None:
         try:
@@ -77,8 +77,8 @@ class ParseAsSimpleDate(TimestampMap):
 class ParseTimestamp(TimestampMap):
     categories = ("parser", "date")
     examples = ("parse-timestamp :at", "parse-timestamp :at 'seconds'")
-    column: str = directive.column("The column with whole numbers or their texts.")
-    timeunit: str = directive.text("seconds, milliseconds or microseconds.", default="milliseconds")
+    column: str = argument.column("The column with whole numbers or their texts.")
+    timeunit: str = argument.text("seconds, milliseconds or microseconds.", default="milliseconds")
 
     def problem(self) -> str | None:
         if self.timeunit.upper() in UNITS:

@@ -10,7 +10,7 @@ from localcdap.api.directive import (
     DirectiveError,
     Frame,
     NoNativeFormError,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import LogicalType, Schema
@@ -60,19 +60,19 @@ class SetType(ColumnMap):
         "set-type :price decimal 2 'HALF_UP'",
         "set-type :price decimal 2 'HALF_UP' prop:{precision=10}",
     )
-    column: str = directive.column(
+    column: str = argument.column(
         "The column to convert. A blank text stays, and is null in an output field that is not a text."
     )
-    type: str = directive.identifier(
+    type: str = argument.identifier(
         "int, short, long, float, double, bool, string, bytes or decimal.", choices=tuple(KINDS)
     )
-    scale: int | None = directive.number("Digits after the point of a decimal.", default=None)
-    rounding_mode: str | None = directive.text(
+    scale: int | None = argument.number("Digits after the point of a decimal.", default=None)
+    rounding_mode: str | None = argument.text(
         "How a decimal is rounded: HALF_EVEN (the default), HALF_UP, HALF_DOWN, UP, DOWN, CEILING, FLOOR, "
         "or UNNECESSARY, which fails instead.",
         default=None,
     )
-    precision: dict[str, Any] | None = directive.properties(
+    precision: dict[str, Any] | None = argument.properties(
         "Digits of a decimal.", default=None, label="prop:{precision=<precision>}"
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcdap.api.directive import Columns, Directive, Row, RowContext, directive, plugin
+from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
 from localcdap.java import commons_csv
 from localcdap.java.gson import write_json
@@ -18,7 +18,7 @@ class WriteAsCsv(Directive):
     examples = ("write-as-csv :body",)
     whole_row = True
     makes = ("column",)
-    column: str = directive.column("The column for the line; an existing one stays.")
+    column: str = argument.column("The column for the line; an existing one stays.")
 
     def propagate(self, columns: Columns) -> None:
         if columns.find(self.column) is None:
@@ -39,7 +39,7 @@ class WriteAsJsonMap(Directive):
     examples = ("write-as-json-map :body",)
     whole_row = True
     makes = ("column",)
-    column: str = directive.column("The column for the JSON.")
+    column: str = argument.column("The column for the JSON.")
 
     def propagate(self, columns: Columns) -> None:
         columns.put(self.column, Schema.STRING)
@@ -53,8 +53,8 @@ class WriteAsJsonObject(Directive):
     categories = ("writer", "json")
     examples = ("write-as-json-object :body :number,:text,:address",)
     makes = ("column",)
-    column: str = directive.column("The column for the object.")
-    col: list[str] = directive.columns("The columns of the object, null ones included.", default=())
+    column: str = argument.column("The column for the object.")
+    col: list[str] = argument.columns("The columns of the object, null ones included.", default=())
 
     def problem(self) -> str | None:
         return None if self.col else "the columns that the object is made of are missing"

@@ -11,7 +11,7 @@ from localcdap.api.directive import (
     DirectiveError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Schema
@@ -52,9 +52,9 @@ class XPathDirective(Directive):
 
     categories = ("xml",)
     makes = ("destination",)
-    source: str = directive.column("The column with XML.")
-    destination: str = directive.column("The column for the selected text.")
-    xpath: str = directive.text("The path, an XPath 1.0 such as /catalog/book/@id.")
+    source: str = argument.column("The column with XML.")
+    destination: str = argument.column("The column for the selected text.")
+    xpath: str = argument.text("The path, an XPath 1.0 such as /catalog/book/@id.")
 
     def problem(self) -> str | None:
         path = self.xpath.strip()
@@ -120,11 +120,11 @@ class XPathArray(XPathDirective):
 class ParseXmlToJson(FlattenDirective):
     categories = ("xml",)
     examples = ("parse-xml-to-json :body", "parse-xml-to-json :body 1 true")
-    column: str = directive.column("The column with XML; it is removed.")
-    depth: int | None = directive.number(
+    column: str = argument.column("The column with XML; it is removed.")
+    depth: int | None = argument.number(
         "How many levels of elements become columns; all without it.", default=None
     )
-    keep_string: bool = directive.boolean(
+    keep_string: bool = argument.boolean(
         "Whether texts stay texts; else numbers, true, false and null become these.", default=False
     )
 

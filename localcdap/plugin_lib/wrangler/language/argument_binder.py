@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.directive.directive import Argument, ArgumentKind
+from localcdap.api.directive.argument import Argument, ArgumentKind
 from localcdap.plugin_lib.wrangler.language.grammar import MEMBER_KINDS, ParsedArgument
 
 _KIND_NAMES: Final = {

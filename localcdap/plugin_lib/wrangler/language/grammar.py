@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from localcdap.api.directive.directive import ArgumentKind, NumberRange
+from localcdap.api.directive.argument import ArgumentKind, NumberRange
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.api.directive.directive import Argument, ArgumentKind
+from localcdap.api.directive.argument import Argument, ArgumentKind
 from localcdap.plugin_lib.wrangler.language.argument_binder import (
     ArgumentMismatch,
     BoundArguments,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from localcdap.api.directive.directive import Argument, ArgumentKind, NumberRange
+from localcdap.api.directive.argument import Argument, ArgumentKind, NumberRange
 from localcdap.plugin_lib.wrangler.language.model import DirectiveCall, ExpressionSource, Recipe
 from localcdap.plugin_lib.wrangler.language.parser import parse_recipe
 

@@ -18,14 +18,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-from localcdap.api.directive import Columns, Directive, Row, RowContext, directive
+from localcdap.api.directive import Columns, Directive, Row, RowContext, argument
 from localcdap.api.schema import Schema
 
 
 class ColumnMap(Directive):
     """A directive that replaces each value of one column. A missing column is ignored."""
 
-    column: str = directive.column("The column that is changed.")
+    column: str = argument.column("The column that is changed.")
 
     @abstractmethod
     def map(self, value: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from localcdap.api.directive import Directive, Expression
-from localcdap.api.directive.directive import ArgumentKind
+from localcdap.api.directive.argument import ArgumentKind
 from localcdap.plugin_lib.wrangler.language import (
     DirectiveCall,
     ExpressionSource,

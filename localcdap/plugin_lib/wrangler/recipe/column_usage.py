@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from localcdap.api.directive import Directive
-from localcdap.api.directive.directive import ArgumentKind
+from localcdap.api.directive.argument import ArgumentKind
 from localcdap.api.schema import Schema
 
 _EVERYTHING = "this"

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from localcdap.api.directive import Directive
-from localcdap.api.directive.directive import ArgumentKind
+from localcdap.api.directive.argument import ArgumentKind
 from localcdap.api.directive.rows import Columns
 from localcdap.api.lineage import (
     EdgeKind,

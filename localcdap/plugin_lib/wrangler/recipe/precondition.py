@@ -13,7 +13,7 @@ from localcdap.api.directive import (
     NoNativeFormError,
     Row,
     RowContext,
-    directive,
+    argument,
     plugin,
 )
 from localcdap.api.schema import Type
@@ -31,7 +31,7 @@ class Precondition(Directive):
     before all others.
     """
 
-    condition = directive.expression("True for the records that are left out.")
+    condition = argument.expression("True for the records that are left out.")
 
     def __init__(self, values: dict[str, Any]) -> None:
         super().__init__(values)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from localcdap.api.directive import Directive
-from localcdap.api.directive.directive import ArgumentKind
+from localcdap.api.directive.argument import ArgumentKind
 from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable

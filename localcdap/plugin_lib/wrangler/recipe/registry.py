@@ -11,7 +11,7 @@ from functools import lru_cache
 import msgspec
 
 from localcdap.api.directive import Directive
-from localcdap.api.directive.directive import Argument
+from localcdap.api.directive.argument import Argument
 from localcdap.api.plugin import PLUGIN_MARK
 from localcdap.plugin_lib.wrangler import directives
 

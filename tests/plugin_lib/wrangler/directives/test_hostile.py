@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from localcdap.api.directive import DirectiveError, ErrorRow
-from localcdap.api.directive.directive import ArgumentKind
+from localcdap.api.directive.argument import ArgumentKind
 from localcdap.api.directive.rows import Row, RowContext
 from localcdap.plugin_lib.jexl import EvaluationError
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcdap.api.directive import Directive, directive
+from localcdap.api.directive import Directive, argument
 from localcdap.plugin_lib.wrangler.language import (
     DirectiveCall,
     ExpressionSource,
@@ -14,98 +14,98 @@ from localcdap.plugin_lib.wrangler.language import (
 
 
 class Any1(Directive):
-    column: str = directive.column("A column.")
+    column: str = argument.column("A column.")
 
 
 class Rename(Directive):
-    source: str = directive.column("A column.")
-    target: str = directive.column("A column.")
+    source: str = argument.column("A column.")
+    target: str = argument.column("A column.")
 
 
 class Drop(Directive):
-    columns: list[str] = directive.columns("Columns.", name="column")
+    columns: list[str] = argument.columns("Columns.", name="column")
 
 
 class SetColumn(Directive):
-    column: str = directive.column("A column.")
-    expression: Any = directive.expression("A value.")
+    column: str = argument.column("A column.")
+    expression: Any = argument.expression("A value.")
 
 
 class FilterRow(Directive):
-    condition: Any = directive.expression("A condition.")
-    type: bool = directive.boolean("Which rows go.", default=True)
+    condition: Any = argument.expression("A condition.")
+    type: bool = argument.boolean("Which rows go.", default=True)
 
 
 class FilterByRegex(Directive):
-    match_type: str = directive.identifier("Which.", choices=("if-matched", "if-not-matched"))
-    column: str = directive.column("A column.")
-    regex: str = directive.text("A pattern.")
+    match_type: str = argument.identifier("Which.", choices=("if-matched", "if-not-matched"))
+    column: str = argument.column("A column.")
+    regex: str = argument.text("A pattern.")
 
 
 class ParseCsv(Directive):
-    col: str = directive.column("A column.")
-    delimiter: str = directive.text("A delimiter.", default=",")
-    header: bool = directive.boolean("Whether there is one.", default=False)
+    col: str = argument.column("A column.")
+    delimiter: str = argument.text("A delimiter.", default=",")
+    header: bool = argument.boolean("Whether there is one.", default=False)
 
 
 class SetType(Directive):
-    column: str = directive.column("A column.")
-    type: str = directive.identifier("A type.")
-    scale: Any = directive.number("Digits.", default=None)
-    rounding_mode: str | None = directive.text("How.", default=None)
-    precision: Any = directive.properties("Digits.", default=None)
+    column: str = argument.column("A column.")
+    type: str = argument.identifier("A type.")
+    scale: Any = argument.number("Digits.", default=None)
+    rounding_mode: str | None = argument.text("How.", default=None)
+    precision: Any = argument.properties("Digits.", default=None)
 
 
 class Quantize(Directive):
-    source: str = directive.column("A column.")
-    destination: str = directive.column("A column.")
-    ranges: Any = directive.ranges("Ranges.")
+    source: str = argument.column("A column.")
+    destination: str = argument.column("A column.")
+    ranges: Any = argument.ranges("Ranges.")
 
 
 class Replace(Directive):
-    column: list[str] = directive.columns("Columns.")
-    pattern: str = directive.text("A script.")
+    column: list[str] = argument.columns("Columns.")
+    pattern: str = argument.text("A script.")
 
 
 class SendToError(Directive):
-    condition: Any = directive.expression("A condition.")
-    metric: str | None = directive.identifier("A metric.", default=None)
-    message: str | None = directive.text("A message.", default=None)
+    condition: Any = argument.expression("A condition.")
+    metric: str | None = argument.identifier("A metric.", default=None)
+    message: str | None = argument.text("A message.", default=None)
 
 
 class SetVariable(Directive):
-    variable: str = directive.identifier("A variable.")
-    condition: Any = directive.expression("A value.")
+    variable: str = argument.identifier("A variable.")
+    condition: Any = argument.expression("A value.")
 
 
 class Increment(Directive):
-    variable: str = directive.identifier("A variable.")
-    value: Any = directive.number("A number.")
-    condition: Any = directive.expression("A condition.")
+    variable: str = argument.identifier("A variable.")
+    value: Any = argument.number("A number.")
+    condition: Any = argument.expression("A condition.")
 
 
 class FixedLength(Directive):
-    column: str = directive.column("A column.")
-    width: Any = directive.numbers("Widths.")
-    padding: str | None = directive.text("Padding.", default=None)
+    column: str = argument.column("A column.")
+    width: Any = argument.numbers("Widths.")
+    padding: str | None = argument.text("Padding.", default=None)
 
 
 class Merge(Directive):
-    column1: str = directive.column("A column.")
-    column2: str = directive.column("A column.")
-    destination: str = directive.column("A column.")
-    separator: str = directive.text("Between.")
+    column1: str = argument.column("A column.")
+    column2: str = argument.column("A column.")
+    destination: str = argument.column("A column.")
+    separator: str = argument.text("Between.")
 
 
 class SplitToRows(Directive):
-    column: str = directive.column("A column.")
-    regex: str = directive.text("A pattern.")
+    column: str = argument.column("A column.")
+    regex: str = argument.text("A pattern.")
 
 
 class Http(Directive):
-    url: str = directive.text("A place.")
-    column: list[str] = directive.columns("Columns.")
-    header: str | None = directive.text("Headers.", default=None)
+    url: str = argument.text("A place.")
+    column: list[str] = argument.columns("Columns.")
+    header: str | None = argument.text("Headers.", default=None)
 
 
 class Cleanse(Directive):

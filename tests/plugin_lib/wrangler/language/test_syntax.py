@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from localcdap.api.directive.directive import NumberRange
+from localcdap.api.directive.argument import NumberRange
 from tests.plugin_lib.wrangler.language.support import describe_call, parse_call, parse_calls, read
 
 PRESENT = [
