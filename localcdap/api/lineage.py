@@ -188,6 +188,7 @@ _KEY_VALUES: Final = TableShape(
 class LineageRecorder:
     """Takes the operations and edges of one stage.
 
+    >>> from localcdap.api.stage import StageConfigurer
     >>> orders = Schema.record("orders", [("id", Schema.INT), ("net", Schema.INT)])
     >>> stage = StageConfigurer("sum", {"orders": orders})
     >>> stage.output_schema = Schema.record("sum", [("id", Schema.INT), ("gross", Schema.INT)])
