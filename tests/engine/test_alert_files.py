@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.engine.driver.alerts import RunAlerts
+from localcdap.engine.driver.control_stages import RunAlerts
 from localcdap.engine.tasks.alert_files import AlertWriter
 from localcdap.engine.tasks.pass_plan import StageAlert, TaskReport, decode_report, encode_report
 

@@ -26,8 +26,7 @@ from localcdap.engine.driver.accesses import (
     list_stage_places,
     list_writes,
 )
-from localcdap.engine.driver.alerts import RunAlerts
-from localcdap.engine.driver.control_stages import ControlStages
+from localcdap.engine.driver.control_stages import ControlStages, RunAlerts
 from localcdap.engine.driver.execution import execute_plan, prepare_plans
 from localcdap.engine.messages.flow import (
     ACTIONS,
