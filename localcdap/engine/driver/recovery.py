@@ -29,8 +29,7 @@ from localcdap.engine.commit import (
     recover_commit,
 )
 from localcdap.engine.driver.operations import end_operations
-from localcdap.engine.driver.progress_report import create_status
-from localcdap.engine.driver.task_listener import TASK_MESSAGES
+from localcdap.engine.driver.progress_report import TASK_MESSAGES, create_status
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.exit_codes import describe_exit
 from localcdap.engine.messages.orders import (

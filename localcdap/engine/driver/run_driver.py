@@ -25,8 +25,13 @@ from localcdap.engine.cluster.folders import ClusterFolders
 from localcdap.engine.cluster.shipment import Shipment
 from localcdap.engine.commit import Journal, Staging, create_load_messages
 from localcdap.engine.driver.operations import Cancellation, Killed, end_operations
-from localcdap.engine.driver.progress_report import ProgressReport, create_status, log_to_spool
-from localcdap.engine.driver.task_listener import TASK_MESSAGES, TaskListener
+from localcdap.engine.driver.progress_report import (
+    TASK_MESSAGES,
+    ProgressReport,
+    TaskListener,
+    create_status,
+    log_to_spool,
+)
 from localcdap.engine.driver.workflow import Workflow
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.host_client import (

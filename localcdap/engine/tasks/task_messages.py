@@ -1,7 +1,7 @@
 """Log lines and counts so far of a task, on their way from a Python worker to the run's own process.
 
 Each task appends lines of JSON to a file of its own in the run's directory; the run process reads them
-while they are written (:mod:`localcdap.engine.driver.task_listener`). What a task wrote before it was
+while they are written (:mod:`localcdap.engine.driver.progress_report`). What a task wrote before it was
 killed is kept. On a cluster, whose workers do not see the directory, there are no messages.
 """
 
