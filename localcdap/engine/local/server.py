@@ -16,8 +16,7 @@ import msgspec
 
 from localcdap.api.errors import EngineError
 from localcdap.engine.endpoint import Endpoint
-from localcdap.engine.local.java_runtime import find_java
-from localcdap.engine.local.launch import compute_program_digest, find_spark_home
+from localcdap.engine.local.launch import compute_program_digest, find_java, find_spark_home
 from localcdap.engine.local.server_record import (
     LEASES,
     LOCK,

@@ -29,13 +29,14 @@ from localcdap.engine.local.child_processes import (
     IdleWorkers,
     keep_fork_server,
 )
-from localcdap.engine.local.class_archive import ClassArchive, TrainingServer
-from localcdap.engine.local.java_runtime import find_java
 from localcdap.engine.local.launch import (
+    ClassArchive,
+    TrainingServer,
     build_server_command,
     build_server_environment,
     build_worker_environment,
     compute_program_digest,
+    find_java,
     write_configuration,
 )
 from localcdap.engine.local.server_record import (
