@@ -26,12 +26,12 @@ from localcdap.api.errors import EngineError
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.child_processes import WORKER_SERVER, IdleWorkers, find_daemons
 from localcdap.engine.local.forks import SOCKET, WORKER_SOCKET
-from localcdap.engine.local.server import EngineServer
-from localcdap.engine.local.server_record import (
+from localcdap.engine.local.server import (
     LOG,
     OUTPUT,
     RECORD,
     SUPERVISOR_ERRORS,
+    EngineServer,
     ServerRecord,
     read_server_record,
 )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from localcdap.engine.local.server_record import LEASES
+from localcdap.engine.local.server import LEASES
 from localcdap.engine.local.worker_slots import list_daemons
 from localcdap.processes.identity import ProcessIdentity, read_command
 from localcdap.processes.leases import find_oldest_lease

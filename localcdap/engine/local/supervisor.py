@@ -39,7 +39,7 @@ from localcdap.engine.local.launch import (
     find_java,
     write_configuration,
 )
-from localcdap.engine.local.server_record import (
+from localcdap.engine.local.server import (
     LEASES,
     LOCK,
     OUTPUT,
