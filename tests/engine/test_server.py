@@ -24,7 +24,6 @@ import pytest
 
 from localcdap.api.errors import EngineError
 from localcdap.engine.endpoint import Endpoint
-from localcdap.engine.local.child_processes import WORKER_SERVER, IdleWorkers, find_daemons
 from localcdap.engine.local.forks import SOCKET, WORKER_SOCKET
 from localcdap.engine.local.server import (
     LOG,
@@ -35,6 +34,7 @@ from localcdap.engine.local.server import (
     ServerRecord,
     read_server_record,
 )
+from localcdap.engine.local.supervisor import WORKER_SERVER, IdleWorkers, find_daemons
 from localcdap.engine.session import connect, open_session
 from localcdap.processes.leases import hold_lease
 
