@@ -10,7 +10,7 @@ import msgspec
 
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.api.pipeline import StandIn
-from localcdap.engine.messages.altered_values import AlteredValues
+from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.messages.spool import Failed, RunStatus
 from localcdap.expectations.results import RuleResult
 from localcdap.pipeline.validation.repairs import Repair

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.errors import StoreError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Authorizer, Permission
-from localcdap.engine.messages.profiles import SinkProfile
+from localcdap.engine.messages.samples import SinkProfile
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.pipeline.document.reader import read_document
 from localcdap.rpc.methods import non_idempotent

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from localcdap.decoders import decode_json
-from localcdap.engine.messages.profiles import SinkProfile
+from localcdap.engine.messages.samples import SinkProfile
 from localcdap.engine.messages.spool import Alerted
 from localcdap.runs.model import StoredAlert
 

@@ -18,9 +18,9 @@ from localcdap.api.stage import Record
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.commit import Staging
 from localcdap.engine.driver.execution import execute_plan, prepare_plans
-from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.flow import DATA_TYPES, ERROR_TRANSFORM, SINKS, Flow, Stage, Stream
 from localcdap.engine.messages.host import TableLoad
+from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import add_record

@@ -14,9 +14,9 @@ from localcdap.api.plugin import Plugin
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.artifacts.model import PluginRef
-from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.flow import ERROR_TRANSFORM, SINKS, Stage
 from localcdap.engine.messages.host import TableLoad
+from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.testing.pipeline import PipelineTester, Tables
 from localcdap.testing.references import plugin_ref

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.engine.messages.altered_values import AlteredValues
+from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.plan.record_counter import ROWS, count_rows
 from localcdap.engine.spark_internals import create_observation
 from localcdap.engine.tasks.context import AlteredCounts

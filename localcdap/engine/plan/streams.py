@@ -20,7 +20,7 @@ from localcdap.api.schema import LogicalType, Schema, Type
 from localcdap.api.sql_names import quote_column
 from localcdap.engine import spark_internals
 from localcdap.engine.messages.flow import Flow, Stage, Stream
-from localcdap.engine.messages.profiles import SinkColumn, SinkProfile
+from localcdap.engine.messages.samples import SinkColumn, SinkProfile
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.expectations import ExpectationPlan, add_rule_columns
 from localcdap.engine.plan.flow_analysis import (

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.plugin import Grain
 from localcdap.artifacts.loading import load_plugin
-from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.flow import AGGREGATOR, ERROR_TRANSFORM, SPLITTER
+from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.tasks.aggregation import AggregateRunner
 from localcdap.engine.tasks.alert_files import AlertWriter
 from localcdap.engine.tasks.chunks import Chunk, conform, join_chunks

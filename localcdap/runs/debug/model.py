@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.schema import Schema
-from localcdap.engine.messages.altered_values import AlteredValues
-from localcdap.engine.messages.samples import RejectedRecord, StageProblem
+from localcdap.engine.messages.samples import AlteredValues, RejectedRecord, StageProblem
 from localcdap.expectations.results import RuleResult
 
 
