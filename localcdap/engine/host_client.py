@@ -1,4 +1,4 @@
-"""Requests of a run process to the host: tables, statements, metadata, secure keys, connections.
+"""Requests of a run process to the host: tables, statements, metadata, secure keys, connections, topics.
 
 A run process outlives its host, so every call connects to the host that serves the instance at that moment,
 and starts one when there is none. Without an instance (in tests of single stages) there is no host to ask.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -370,3 +370,38 @@ class RedactingSpoolWriter(SpoolWriter):
                 ]
                 return replace(message, stages=stages)
         return message
+
+
+class TopicAccess:
+    """A :class:`localcdap.api.topics.TopicContext`, as a part of the context of a stage."""
+
+    namespace: str
+    _topics: HostTopics
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception:
+        """Return the error of the stage with a message."""
+        raise NotImplementedError
+
+    def has_topic(self, name: str, namespace: str | None = None) -> bool:
+        """Return whether there is a topic."""
+        with self._topic_scope():
+            return self._topics.has(namespace or self.namespace, name)
+
+    def create_topic(self, name: str) -> None:
+        """Create a topic in the namespace of the run, unless it exists."""
+        with self._topic_scope():
+            self._topics.create(self.namespace, name)
+
+    def publish_messages(
+        self, topic: str, payloads: Sequence[Any], namespace: str | None = None
+    ) -> None:
+        """Publish messages on a topic, all or none."""
+        with self._topic_scope():
+            self._topics.publish(namespace or self.namespace, topic, payloads)
+
+    @contextlib.contextmanager
+    def _topic_scope(self) -> Iterator[None]:
+        try:
+            yield
+        except LocalcdapError as error:
+            raise self.fail(error.message, error.corrective_action) from None

@@ -27,7 +27,7 @@ from localcdap.artifacts.loading import UsedPlugins
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.cluster.shipment import Shipment
 from localcdap.engine.commit import Staging, make_job_directory
-from localcdap.engine.host_client import HostTopics
+from localcdap.engine.host_client import HostTopics, TopicAccess
 from localcdap.engine.local.lost_task_errors import recover_task_error
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.messages.host import TableLoad
@@ -45,7 +45,6 @@ from localcdap.engine.plan.tables import (
     upload_rows,
     write_lookup_file,
 )
-from localcdap.engine.plan.topic_access import TopicAccess
 from localcdap.engine.spark_internals import pickle_code
 from localcdap.engine.tasks.batch_functions import (
     BatchFunction,
