@@ -26,8 +26,7 @@ from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import add_record
 from localcdap.engine.plan.expectations import explain_failures
 from localcdap.engine.plan.planner import plan_flow
-from localcdap.engine.plan.preparation import finish_stages
-from localcdap.engine.plan.source_schemas import can_find_schema, find_source_schema
+from localcdap.engine.plan.preparation import can_find_schema, find_source_schema, finish_stages
 from localcdap.engine.plan.streams import Plan
 from localcdap.engine.plan.tables import TableSource
 from localcdap.engine.tasks.pass_plan import error_record_schema

@@ -56,11 +56,10 @@ from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.expectations import explain_failures
 from localcdap.engine.plan.phases import PhaseRoute, Step, list_actions_before
 from localcdap.engine.plan.planner import plan_flow
-from localcdap.engine.plan.preparation import finish_stages, get_plugin
+from localcdap.engine.plan.preparation import find_source_schema, finish_stages, get_plugin
 from localcdap.engine.plan.record_counter import RecordCounter
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
 from localcdap.engine.plan.schema_checks import SchemaCheck
-from localcdap.engine.plan.source_schemas import find_source_schema
 from localcdap.engine.plan.streams import Plan
 from localcdap.expectations.results import RuleResult
 from localcdap.sandbox.stage_lineage import assume_lineage, pass_fields, record_lineage
