@@ -18,7 +18,7 @@ from localcdap.engine.plan.error_attribution import (
     stage_scope,
     to_stage_error,
 )
-from localcdap.engine.plan.schema_checks import SchemaCheck, check_schemas
+from localcdap.engine.plan.spark_types import SchemaCheck, check_schemas
 from localcdap.engine.plan.streams import Plan, PlannedSink, persist_frames
 
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ from localcdap.engine.plan.planner import plan_flow
 from localcdap.engine.plan.preparation import find_source_schema, finish_stages, get_plugin
 from localcdap.engine.plan.record_counter import RecordCounter
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
-from localcdap.engine.plan.schema_checks import SchemaCheck
+from localcdap.engine.plan.spark_types import SchemaCheck
 from localcdap.engine.plan.streams import Plan
 from localcdap.expectations.results import RuleResult
 from localcdap.sandbox.stage_lineage import assume_lineage, pass_fields, record_lineage

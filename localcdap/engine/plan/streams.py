@@ -30,9 +30,8 @@ from localcdap.engine.plan.flow_analysis import (
     list_read_fields,
 )
 from localcdap.engine.plan.record_counter import RecordCounter
-from localcdap.engine.plan.schema_checks import SchemaCheck
 from localcdap.engine.plan.server_functions import is_sampled
-from localcdap.engine.plan.spark_types import spark_schema
+from localcdap.engine.plan.spark_types import SchemaCheck, spark_schema
 from localcdap.engine.spark_internals import add_below_observations, create_observation
 from localcdap.engine.tasks.pass_plan import error_record_schema
 

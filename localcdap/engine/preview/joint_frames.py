@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from localcdap.engine.messages.flow import Stage, Stream
-from localcdap.engine.plan.schema_checks import list_differences
+from localcdap.engine.plan.spark_types import list_differences
 from localcdap.engine.spark_internals import read_packed_frames
 
 if TYPE_CHECKING:

@@ -48,8 +48,7 @@ from localcdap.engine.plan.error_attribution import (
     to_stage_error,
 )
 from localcdap.engine.plan.preparation import get_plugin, read_declared
-from localcdap.engine.plan.schema_checks import SchemaCheck, check_schemas
-from localcdap.engine.plan.spark_types import spark_schema
+from localcdap.engine.plan.spark_types import SchemaCheck, check_schemas, spark_schema
 from localcdap.engine.plan.streams import runs_in_python
 from localcdap.engine.preview.joint_frames import JointFrames
 from localcdap.engine.preview.python_stage import MOST_RECORDS, run_python_stage
