@@ -28,7 +28,7 @@ from localcdap.api.schema import Schema
 from localcdap.api.stage import Emitter, Record
 from localcdap.engine.messages.flow import SPLITTER, Stage, Stream, create_plugin
 from localcdap.engine.messages.samples import AlteredValues
-from localcdap.engine.plan.flow_analysis import list_read_fields
+from localcdap.engine.plan.phases import list_read_fields
 from localcdap.engine.plan.run_metadata import MetadataAccess, RunMetadata
 from localcdap.engine.plan.tables import write_lookup_file
 from localcdap.engine.tasks.aggregation import decode_key, encode_key

@@ -20,7 +20,7 @@ from localcdap.api.stage import SinkContext
 from localcdap.engine.messages.flow import CONDITION, JOINER, SINKS, SOURCE, Flow, Stage, Stream
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
-from localcdap.engine.plan.flow_analysis import PassGroup, list_inputs_in_pass, list_outlets
+from localcdap.engine.plan.phases import PassGroup, list_inputs_in_pass, list_outlets
 from localcdap.engine.plan.preparation import get_plugin, read_declared
 from localcdap.engine.plan.record_counter import list_pass_counts
 from localcdap.engine.plan.spark_types import make_addressable, spark_schema

@@ -23,7 +23,7 @@ from localcdap.engine.messages.flow import Flow, Stage, Stream
 from localcdap.engine.messages.samples import SinkColumn, SinkProfile
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.expectations import ExpectationPlan, add_rule_columns
-from localcdap.engine.plan.flow_analysis import (
+from localcdap.engine.plan.phases import (
     PassGroup,
     find_needed_fields,
     fuse_stages,

@@ -20,7 +20,7 @@ from localcdap.engine.messages.samples import (
     StageProblem,
     StageSample,
 )
-from localcdap.engine.plan.flow_analysis import list_read_fields
+from localcdap.engine.plan.phases import list_read_fields
 from localcdap.engine.tasks.chunks import conform
 from localcdap.engine.tasks.pass_plan import error_record_schema
 from localcdap.expectations.results import RuleResult
