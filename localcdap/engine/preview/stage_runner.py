@@ -51,7 +51,12 @@ from localcdap.engine.plan.preparation import get_plugin, read_declared
 from localcdap.engine.plan.spark_types import SchemaCheck, check_schemas, spark_schema
 from localcdap.engine.plan.streams import runs_in_python
 from localcdap.engine.preview.joint_frames import JointFrames
-from localcdap.engine.preview.python_stage import MOST_RECORDS, run_python_stage
+from localcdap.engine.preview.python_stage import (
+    MOST_RECORDS,
+    StageSampleContext,
+    read_sample,
+    run_python_stage,
+)
 from localcdap.engine.preview.records import (
     PreviewStageOutput,
     convert_to_json,
@@ -62,7 +67,6 @@ from localcdap.engine.preview.records import (
     get_stream_schema,
     make_nullable,
 )
-from localcdap.engine.preview.sample_context import StageSampleContext, read_sample
 from localcdap.engine.preview.stage_debug import check_input, check_output, create_pass_stage
 from localcdap.engine.tasks.chunks import conform
 
