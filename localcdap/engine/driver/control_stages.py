@@ -22,8 +22,8 @@ from localcdap.engine.plan.contexts import DriverContext, RunContext, TableUse
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.preparation import get_plugin
 from localcdap.engine.plan.record_counter import RecordCounter
-from localcdap.engine.tasks.alert_files import read_alerts
 from localcdap.engine.tasks.pass_plan import StageAlert
+from localcdap.engine.tasks.task_messages import read_alerts
 
 
 class ControlStages:

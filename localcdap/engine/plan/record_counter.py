@@ -50,7 +50,7 @@ class RecordCounter:
         self.alerts: Final[list[StageAlert]] = []
         """The alerts that stages have emitted on a cluster; known with the totals."""
         self.alert_files: Final[Counter[str]] = Counter()
-        """By file, how many of its alerts count, see :mod:`localcdap.engine.tasks.alert_files`."""
+        """By file, how many of its alerts count, see :mod:`localcdap.engine.tasks.task_messages`."""
         self.altered: Final[list[tuple[str, str, int, str]]] = []
         """The altered values that Python workers have reported, see :class:`TaskReport`."""
         self._same_as: Final[dict[Stream, Stream]] = {}

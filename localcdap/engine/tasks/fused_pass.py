@@ -14,7 +14,6 @@ from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.messages.flow import AGGREGATOR, ERROR_TRANSFORM, SPLITTER
 from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.tasks.aggregation import AggregateRunner
-from localcdap.engine.tasks.alert_files import AlertWriter
 from localcdap.engine.tasks.chunks import Chunk, conform, join_chunks
 from localcdap.engine.tasks.failures import StageFailure
 from localcdap.engine.tasks.group_pass import create_aggregate_runner
@@ -37,7 +36,7 @@ from localcdap.engine.tasks.runners import (
     TransformRunner,
     plugin_scope,
 )
-from localcdap.engine.tasks.task_messages import TaskMessageWriter, capture_output
+from localcdap.engine.tasks.task_messages import AlertWriter, TaskMessageWriter, capture_output
 
 if TYPE_CHECKING:
     import pyarrow as pa
