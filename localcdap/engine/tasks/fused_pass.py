@@ -13,10 +13,9 @@ from localcdap.api.plugin import Grain
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.messages.flow import AGGREGATOR, ERROR_TRANSFORM, SPLITTER
 from localcdap.engine.messages.samples import AlteredValues
-from localcdap.engine.tasks.aggregation import AggregateRunner
+from localcdap.engine.tasks.aggregation import AggregateRunner, create_aggregate_runner
 from localcdap.engine.tasks.chunks import Chunk, conform, join_chunks
 from localcdap.engine.tasks.failures import StageFailure
-from localcdap.engine.tasks.group_pass import create_aggregate_runner
 from localcdap.engine.tasks.pass_plan import (
     FED,
     CountKey,
