@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import Schema, Type
 from localcdap.engine.plan.spark_types import get_column, spark_schema
-from localcdap.engine.tasks.row_conditions import create_condition_pass
+from localcdap.engine.tasks.batch_functions import create_condition_pass
 from localcdap.expectations.rules import (
     Expectation,
     InRange,
