@@ -31,7 +31,6 @@ from localcdap.engine.commit import (
 from localcdap.engine.driver.operations import end_operations
 from localcdap.engine.driver.progress_report import TASK_MESSAGES, create_status
 from localcdap.engine.endpoint import Endpoint
-from localcdap.engine.exit_codes import describe_exit
 from localcdap.engine.messages.orders import (
     AT_WORK,
     ORDER,
@@ -40,6 +39,7 @@ from localcdap.engine.messages.orders import (
     TABLES,
     UNREADABLE_ORDER,
     WorkOrder,
+    describe_exit,
     read_order,
     set_unreadable_order_aside,
 )

@@ -11,9 +11,8 @@ import uuid
 from pathlib import Path
 from typing import IO, Final
 
-from localcdap.engine.exit_codes import EXIT_FILE
 from localcdap.engine.local.forks import request_fork
-from localcdap.engine.messages.orders import ORDER, SPOOL, WorkOrder, write_order
+from localcdap.engine.messages.orders import EXIT_FILE, ORDER, SPOOL, WorkOrder, write_order
 from localcdap.processes.identity import (
     ProcessIdentity,
     identify,
