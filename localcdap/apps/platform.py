@@ -42,7 +42,7 @@ from localcdap.pipeline.macros.functions import create_macro_functions
 from localcdap.pipeline.macros.parser import MacroOptions, MacroParser, create_call, create_lookup
 from localcdap.pipeline.methods import MethodCall, MethodCaller
 from localcdap.pipeline.validation.plugins import IndexedPlugins
-from localcdap.runs.known_runs import KnownRuns
+from localcdap.runs.status_events import KnownRuns
 from localcdap.sandbox.plugin_calls import CallRequest, TransformRequest, TransformResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
 from localcdap.security.access import SwitchedAuthorizer
