@@ -14,7 +14,7 @@ from localcdap.expectations.results import RuleResult, RuleTrend, format_share
 from localcdap.expectations.rules import Expectation
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
-from localcdap.runs.expectations import RECENT_RUNS, collect_run_trends
+from localcdap.runs.model import RECENT_RUNS, collect_run_trends
 
 _SHOWN_RUNS: Final = 8
 """The newest results that the line of a rule shows."""
