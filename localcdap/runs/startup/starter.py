@@ -20,7 +20,7 @@ from typing import Final
 from localcdap.api.errors import ConflictError, EngineError, LocalcdapError
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.processes.identity import ProcessIdentity
-from localcdap.runs import queued_orders
+from localcdap.runs import records
 from localcdap.runs.effects import RunEffects
 from localcdap.runs.model import Run, RunRequest
 from localcdap.runs.records import ActiveRun, RunDocuments, RunRecords
@@ -218,7 +218,7 @@ class RunStarter:
     def stop_waiting(self, run: str) -> bool:
         """Stop a run if it waits; return whether it did."""
         with self._turn, self._store.transaction() as tx:
-            if not queued_orders.is_waiting(tx, run):
+            if not records.is_waiting(tx, run):
                 return False
             RunEffects(self._store, self._records, run).stop_waiting(tx)
         self.queue.remove(run)
@@ -307,7 +307,7 @@ class RunStarter:
                 self._fail(run.run, error)
                 return
             with self._store.transaction() as tx:
-                place = queued_orders.add(tx, run.run, order)
+                place = records.add(tx, run.run, order)
         self.queue.wait_turn(run.run, place)
 
     def _start_waiting(self, id: str) -> None:
@@ -318,7 +318,7 @@ class RunStarter:
         """
         try:
             with self._store.snapshot() as tx:
-                run, order = self._records.find_in(tx, id), queued_orders.read(tx, id)
+                run, order = self._records.find_in(tx, id), records.read(tx, id)
         except EngineError as error:
             self._fail(id, error)
             self.queue.leave(id)
