@@ -58,7 +58,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.openlineage.destinations import MIB, Destination, EventFile
 from localcdap.pipeline.application_rows import ApplicationRows
 from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.runs.lineage_runs import StoredRuns
+from localcdap.runs.metadata import StoredRuns
 from localcdap.runs.startup.profiles import Profiles, RemoteProfile
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.schedules.records import describe_schedules

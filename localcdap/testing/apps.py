@@ -55,7 +55,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.methods import MethodCaller
-from localcdap.runs.lineage_runs import StoredRuns
+from localcdap.runs.metadata import StoredRuns
 from localcdap.sandbox.connector_calls import GivenRows, WantedRows
 from localcdap.sandbox.plugin_calls import (
     CallRequest,

@@ -10,7 +10,7 @@ from localcdap.metadata.accesses import LineageRetention
 from localcdap.metadata.lineage.relation_records import RelationRecords
 from localcdap.metadata.lineage.relations import AccessType, DatasetId, ProgramId, Relation
 from localcdap.metadata.lineage.store import LineageStore
-from localcdap.runs.lineage_runs import StoredRuns
+from localcdap.runs.metadata import StoredRuns
 from localcdap.store.store import Store
 
 ORDERS = DatasetId("n", "orders")
