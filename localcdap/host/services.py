@@ -57,9 +57,8 @@ from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.records import RunRecords
 from localcdap.runs.retention import RunRetention
 from localcdap.runs.service import RunService
-from localcdap.runs.startup.capacity import count_parallel_runs
 from localcdap.runs.startup.preparation import RunPreparer, RunReport
-from localcdap.runs.startup.processes import RunProcess
+from localcdap.runs.startup.processes import RunProcess, count_parallel_runs
 from localcdap.runs.startup.profiles import NATIVE
 from localcdap.runs.startup.provisioners import Provisioners
 from localcdap.runs.statistics.service import RunStatisticsService

@@ -20,8 +20,7 @@ from localcdap.processes.identity import ProcessIdentity, is_alive
 from localcdap.runs import records
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import Run, RunRequest
-from localcdap.runs.startup.capacity import fit_runs
-from localcdap.runs.startup.processes import RunProcess
+from localcdap.runs.startup.processes import RunProcess, fit_runs
 from localcdap.runs.startup.starter import RunQueue
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, stage
