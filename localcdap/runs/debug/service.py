@@ -45,7 +45,7 @@ from localcdap.runs.debug.model import DebugAnswer, DebugOutput, DebugRequest, G
 from localcdap.runs.model import get_now
 from localcdap.runs.preview.model import MOST_RECORDS
 from localcdap.runs.preview.process import PreviewProcesses
-from localcdap.runs.startup.capabilities import PREVIEW_REQUIRES, require_capabilities
+from localcdap.runs.startup.provisioners import PREVIEW_REQUIRES, require_capabilities
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.security.access import of_namespace, requires
 
