@@ -149,8 +149,7 @@ class RunService(RunReports):
     ) -> None:
         # Clients import this class for its methods; what the host alone needs would take each command 30 ms.
         from localcdap.runs.records import RunRecords
-        from localcdap.runs.startup.launcher import RunLauncher
-        from localcdap.runs.startup.starter import RunStarter
+        from localcdap.runs.startup.starter import RunLauncher, RunStarter
         from localcdap.runs.watcher import RunWatcher, create_run_resource
 
         self._store = store

@@ -24,10 +24,10 @@ from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.processes.identity import is_alive
 from localcdap.runs.model import get_now
-from localcdap.runs.startup.launcher import OrderThreads, send_order
 from localcdap.runs.startup.new_run import create_error_for_run
 from localcdap.runs.startup.processes import RunProcess
 from localcdap.runs.startup.provisioners import Provisioners
+from localcdap.runs.startup.starter import OrderThreads, send_order
 
 _POLL_S: Final = 0.05
 
