@@ -22,7 +22,7 @@ from localcdap.artifacts.directories.artifact_paths import find_system_artifacts
 from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.loading import load_artifact
 from localcdap.engine.local.launch import find_spark_home
-from localcdap.runs.debug.model import DebugRequest, GivenRecords
+from localcdap.runs.preview.model import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.core.workbooks import write_workbook
