@@ -9,7 +9,7 @@ from localcdap.api.metadata import WORKFLOW, WORKFLOW_NAME
 from localcdap.pipeline.library import application_records
 from localcdap.pipeline.library.application_model import Application
 from localcdap.runs.model import SCHEDULED
-from localcdap.runs.statistics.dashboard import DashboardApplication, DashboardRun
+from localcdap.runs.statistics.overview import DashboardApplication, DashboardRun
 from localcdap.schedules import times
 from localcdap.schedules.model import TimeTrigger
 from localcdap.schedules.times import DueTime
@@ -33,7 +33,7 @@ def list_times_between(due: DueTime, start: int, end: int) -> list[int]:
 
 
 class StoredPlans:
-    """The planned runs of an instance; see :class:`localcdap.runs.statistics.dashboard.PlannedRuns`."""
+    """The planned runs of an instance; see :class:`localcdap.runs.statistics.overview.PlannedRuns`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -24,9 +24,14 @@ from localcdap.runs.access import OF_RUN, get_run_entity
 from localcdap.runs.model import Run, StageCounts
 from localcdap.runs.records import RunRecords
 from localcdap.runs.statistics.classification import ErrorClassification, classify
-from localcdap.runs.statistics.dashboard import Dashboard, DashboardRun, NoPlannedRuns, PlannedRuns
 from localcdap.runs.statistics.model import OverviewRequest, RunOverview
-from localcdap.runs.statistics.overview import Overviews
+from localcdap.runs.statistics.overview import (
+    Dashboard,
+    DashboardRun,
+    NoPlannedRuns,
+    Overviews,
+    PlannedRuns,
+)
 from localcdap.security.access import Target, of_application, open_to_all, requires
 from localcdap.store.store import Store
 
