@@ -141,11 +141,11 @@ def engine_directory(cdap_engine_directory: Path) -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def shared_fork_servers(engine_directory: Path) -> Iterator[None]:
     """The instances of this process share a fork server of plugin workers."""
-    from localcdap.sandbox import launchers
+    from localcdap.sandbox import process
     from tests.shared_fork_servers import build_factory, close_shared_servers
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(launchers, "OwnedForkServer", build_factory())
+        patch.setattr(process, "OwnedForkServer", build_factory())
         yield
     close_shared_servers()
 

@@ -9,8 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from localcdap.artifacts.model import PluginRef
-from localcdap.sandbox.launchers import WorkerLauncher, make_launcher
-from localcdap.sandbox.process import WorkerProcess
+from localcdap.sandbox.process import WorkerLauncher, WorkerProcess, make_launcher
 
 ArtifactDigests = tuple[str, ...]
 """The digests of the artifacts whose code runs in a process, sorted; for a session, its name follows."""

@@ -1,7 +1,7 @@
 """The plugin worker: the process in which user code is inspected, configured and called.
 
 It is forked from :mod:`localcdap.sandbox.fork_server`, or started as a process of its own, see
-:mod:`localcdap.sandbox.launchers`, and gets one end of a connection. Standard output and standard error
+:mod:`localcdap.sandbox.process`, and gets one end of a connection. Standard output and standard error
 belong to the plugins; the connection is the only way to the host. A worker starts as fast as the modules
 that are imported here load.
 """

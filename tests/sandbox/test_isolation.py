@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from localcdap.processes.limits import IS_LINUX
-from localcdap.sandbox.launchers import ForkingLauncher, ProcessLauncher
+from localcdap.sandbox.process import ForkingLauncher, ProcessLauncher
 from localcdap.sandbox.process_pool import ProcessPool
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.sandbox.conftest import MEMORY_MB

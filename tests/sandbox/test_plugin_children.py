@@ -12,7 +12,7 @@ import pytest
 
 from localcdap.processes import tree
 from localcdap.processes.limits import IS_LINUX
-from localcdap.sandbox.launchers import ProcessLauncher
+from localcdap.sandbox.process import ProcessLauncher
 from localcdap.sandbox.process_pool import ProcessPool
 from localcdap.sandbox.supervisor import PluginWorker
 from tests.sandbox.conftest import MEMORY_MB
