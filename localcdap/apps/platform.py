@@ -223,15 +223,15 @@ class AppPlatform:
         return self._methods.call(call, Principal(user) if user else None).answer
 
     def configure(self, request: ConfigureRequest) -> ConfigureResult:
-        """See :meth:`localcdap.sandbox.supervisor.PluginWorker.configure`."""
+        """See :meth:`localcdap.sandbox.pool.PluginWorker.configure`."""
         return self._plugins.configure(request)
 
     def call(self, request: CallRequest) -> bytes:
-        """See :meth:`localcdap.sandbox.supervisor.PluginWorker.call`."""
+        """See :meth:`localcdap.sandbox.pool.PluginWorker.call`."""
         return self._plugins.call(request)
 
     def transform(self, request: TransformRequest) -> TransformResult:
-        """See :meth:`localcdap.sandbox.supervisor.PluginWorker.transform`."""
+        """See :meth:`localcdap.sandbox.pool.PluginWorker.transform`."""
         return self._plugins.transform(request)
 
     def get_preferences(self, namespace: str, resolved: bool) -> dict[str, str]:

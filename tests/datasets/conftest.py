@@ -12,7 +12,7 @@ from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.pool import PluginWorker
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
 from localcdap.testing.databases import open_new_store

@@ -11,8 +11,8 @@ from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.model import PluginRef
 from localcdap.processes.fork_server import OwnedForkServer
 from localcdap.sandbox import process
+from localcdap.sandbox.pool import PluginWorker
 from localcdap.sandbox.stage_configuration import ConfigureRequest
-from localcdap.sandbox.supervisor import PluginWorker
 from tests.artifacts.authoring import write
 
 MEMORY_MB = 256
