@@ -50,8 +50,7 @@ from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
 from localcdap.artifacts.tracebacks import to_plugin_error
 from localcdap.sandbox.plugin_calls import emit_errors, read_arrow_table
-from localcdap.sandbox.record_pages import take_page
-from localcdap.sandbox.record_samples import take_sample
+from localcdap.sandbox.record_samples import take_page, take_sample
 
 _T = TypeVar("_T")
 _SENT: Final = "send-to-error exp:{{ {} }}"
