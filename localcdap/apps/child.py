@@ -34,7 +34,7 @@ from localcdap.processes.tree import fork_below_parent
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
-from localcdap.sandbox.loaded_types import LoadedTypes
+from localcdap.sandbox.dataset_calls import LoadedTypes
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.transactions.calls import Accessor
 from localcdap.transactions.client import HostTransactionRunner

@@ -18,7 +18,7 @@ from localcdap.engine.messages.orders import WorkOrder
 from localcdap.rpc.client import Client
 from localcdap.rpc.frames import Call
 from localcdap.rpc.methods import get_remote_method, make_proxy
-from localcdap.sandbox.loaded_types import LoadedTypes
+from localcdap.sandbox.dataset_calls import LoadedTypes
 from localcdap.transactions.calls import Accessor, TransactionCalls
 from localcdap.transactions.client import HostTransactionRunner
 from localcdap.transactions.names import TRANSACTIONS

@@ -11,7 +11,7 @@ from localcdap.api.dataset.declaration import DatasetChange
 from localcdap.api.errors import IncompatibleUpdateError, PluginError
 from localcdap.artifacts.model import PluginRef
 from localcdap.datasets.model import DatasetDetail, DatasetRequest, DatasetUpdate
-from localcdap.sandbox.loaded_types import LoadedTypes
+from localcdap.sandbox.dataset_calls import LoadedTypes
 from localcdap.testing.instance import TemporaryInstance
 from localcdap.transactions.client import HostTransactionRunner
 
