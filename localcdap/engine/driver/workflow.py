@@ -62,7 +62,7 @@ from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
 from localcdap.engine.plan.spark_types import SchemaCheck
 from localcdap.engine.plan.streams import Plan
 from localcdap.expectations.results import RuleResult
-from localcdap.sandbox.stage_lineage import assume_lineage, pass_fields, record_lineage
+from localcdap.sandbox.stage_configuration import assume_lineage, pass_fields, record_lineage
 from localcdap.text import plural
 
 if TYPE_CHECKING:
