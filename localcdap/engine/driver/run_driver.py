@@ -67,7 +67,7 @@ from localcdap.engine.spark_internals import activate_session, set_properties
 from localcdap.engine.tasks.batch_functions import pass_through
 from localcdap.java.unix_time import from_epoch_millis
 from localcdap.messaging.spool import SpoolWriter
-from localcdap.processes.leases import hold_lease
+from localcdap.processes.single_instance import hold_lease
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,9 +22,14 @@ from localcdap.api.errors import EngineError
 from localcdap.decoders import decode_json
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.launch import compute_program_digest, find_java, find_spark_home
-from localcdap.processes.leases import are_leases_held
 from localcdap.processes.output_log import open_log
-from localcdap.processes.single_instance import BackgroundStart, end_holder, is_locked, open_locked
+from localcdap.processes.single_instance import (
+    BackgroundStart,
+    are_leases_held,
+    end_holder,
+    is_locked,
+    open_locked,
+)
 
 LOCK: Final = "server.lock"
 """Locked while a supervisor lives; contains its process id."""
@@ -167,7 +172,7 @@ class EngineServer:
     @property
     def leases(self) -> Path:
         """Folder of the leases that prevent the server from stopping,
-        :mod:`localcdap.processes.leases`.
+        :mod:`localcdap.processes.single_instance`.
         """
         return self.directory / LEASES
 

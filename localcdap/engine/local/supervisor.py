@@ -49,9 +49,15 @@ from localcdap.engine.local.server import (
 from localcdap.engine.local.worker_slots import list_daemons
 from localcdap.files.atomic import write_internal_file
 from localcdap.processes.identity import ProcessIdentity, listens_on, read_command, wait_for_end
-from localcdap.processes.leases import are_leases_held, find_oldest_lease
 from localcdap.processes.limits import protect_new_files
-from localcdap.processes.single_instance import REPORT, StartReport, is_locked, take_lock
+from localcdap.processes.single_instance import (
+    REPORT,
+    StartReport,
+    are_leases_held,
+    find_oldest_lease,
+    is_locked,
+    take_lock,
+)
 from localcdap.processes.spawn import RestartedProcess, start_process
 from localcdap.processes.tree import end_child, interrupt, kill, list_children
 

@@ -26,7 +26,7 @@ from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.server import EngineServer
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.warm_up import start_warm_up
-from localcdap.processes.leases import hold_lease
+from localcdap.processes.single_instance import hold_lease
 from localcdap.runs.startup.profiles import NATIVE_REQUIRES, Profiles, RemoteProfile
 
 _LOG: Final = logging.getLogger(__name__)
