@@ -23,8 +23,7 @@ from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.datasets.transactions import TransactionService
 from localcdap.processes.limits import IS_LINUX
-from localcdap.processes.output_log import OutputTail
-from localcdap.processes.spawn import PIPE, build_main_command, start_process
+from localcdap.processes.spawn import PIPE, OutputTail, build_main_command, start_process
 from localcdap.processes.tree import end_tree
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord, get_socket_address

@@ -24,8 +24,7 @@ from localcdap.api.serialization.structs import unpack
 from localcdap.processes.fork_server import OwnedForkServer
 from localcdap.processes.identity import is_running
 from localcdap.processes.limits import IS_LINUX
-from localcdap.processes.output_log import OutputPipe, request_stack
-from localcdap.processes.spawn import build_main_command, start_process
+from localcdap.processes.spawn import OutputPipe, build_main_command, request_stack, start_process
 from localcdap.processes.tree import (
     end_group,
     end_tree,

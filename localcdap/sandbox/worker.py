@@ -19,7 +19,7 @@ import localcdap.sandbox.plugin_methods
 import localcdap.sandbox.stage_configuration  # noqa: F401 - loaded before the first call
 from localcdap.api.serialization.structs import pack
 from localcdap.processes.limits import adopt_orphans, limit_memory
-from localcdap.processes.output_log import write_stack_on_request
+from localcdap.processes.spawn import write_stack_on_request
 from localcdap.rpc.frames import Fault, to_fault
 from localcdap.rpc.peer import answer_calls
 from localcdap.sandbox.jobs import run_job

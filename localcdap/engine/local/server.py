@@ -22,7 +22,6 @@ from localcdap.api.errors import EngineError
 from localcdap.decoders import decode_json
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.launch import compute_program_digest, find_java, find_spark_home
-from localcdap.processes.output_log import open_log
 from localcdap.processes.single_instance import (
     BackgroundStart,
     are_leases_held,
@@ -30,6 +29,7 @@ from localcdap.processes.single_instance import (
     is_locked,
     open_locked,
 )
+from localcdap.processes.spawn import open_log
 
 LOCK: Final = "server.lock"
 """Locked while a supervisor lives; contains its process id."""
