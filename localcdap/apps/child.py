@@ -1,6 +1,6 @@
 """The process of a system application.
 
-Started by :mod:`localcdap.apps.process`, which writes an :class:`AppStartRequest` to its standard input.
+Started by :mod:`localcdap.apps.processes`, which writes an :class:`AppStartRequest` to its standard input.
 Standard output and standard error belong to the application.
 """
 
