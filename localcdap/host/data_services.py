@@ -17,7 +17,7 @@ from typing import Final
 from localcdap.api.app.timeouts import TransactionLimits
 from localcdap.api.errors import DiskFullError
 from localcdap.apps.deployer import AppDeployer
-from localcdap.apps.jobs.launcher import JobLauncher
+from localcdap.apps.jobs.process import JobLauncher
 from localcdap.apps.jobs.service import JobService
 from localcdap.apps.processes import AppProcesses
 from localcdap.artifacts.changes import make_change_publisher

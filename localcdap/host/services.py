@@ -10,7 +10,7 @@ from localcdap.api.locations import Locations
 from localcdap.apps.child import CONNECTIONS, MESSAGING, PLATFORM
 from localcdap.apps.connections import AppConnections
 from localcdap.apps.files import AppFiles
-from localcdap.apps.jobs.launcher import JobLauncher
+from localcdap.apps.jobs.process import JobLauncher
 from localcdap.apps.listeners import AppListeners
 from localcdap.apps.platform import AppData, AppMetadata, AppPlatform
 from localcdap.apps.service import AppService, RequestedInstances
