@@ -8,8 +8,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Final, TypeVar
 
 from localcdap.api.errors import HostError, HostLostError
-from localcdap.rpc.frames import Call
-from localcdap.rpc.handshake import greet_server, limit_waiting
+from localcdap.rpc.frames import Call, greet_server, limit_waiting
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.methods import make_proxy
 from localcdap.rpc.peer import Caller
