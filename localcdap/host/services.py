@@ -63,9 +63,12 @@ from localcdap.runs.startup.profiles import NATIVE
 from localcdap.runs.startup.provisioners import Provisioners
 from localcdap.runs.statistics.service import RunStatisticsService
 from localcdap.sandbox.pool import PluginWorkers
-from localcdap.schedules.changes import ScheduleChanges
-from localcdap.schedules.earlier_pipelines import EarlierPipelines
-from localcdap.schedules.listener import DeploymentObserver, ScheduleListener
+from localcdap.schedules.changes import (
+    DeploymentObserver,
+    EarlierPipelines,
+    ScheduleChanges,
+    ScheduleListener,
+)
 from localcdap.schedules.plans import StoredPlans
 from localcdap.schedules.scheduler import Launcher, Scheduler
 from localcdap.schedules.service import ScheduleService
