@@ -69,9 +69,9 @@ from localcdap.schedules.changes import (
     ScheduleChanges,
     ScheduleListener,
 )
-from localcdap.schedules.plans import StoredPlans
 from localcdap.schedules.scheduler import Launcher, Scheduler
 from localcdap.schedules.service import ScheduleService
+from localcdap.schedules.times import StoredPlans
 from localcdap.settings import Settings, load_settings
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store

@@ -14,7 +14,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.library import application_records
 from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.model import get_now
-from localcdap.schedules import history, jobs, plans, records, times
+from localcdap.schedules import history, jobs, records, times
 from localcdap.schedules.changes import ScheduleChanges
 from localcdap.schedules.jobs import ScheduleJob
 from localcdap.schedules.model import (
@@ -275,7 +275,7 @@ class ScheduleService:
         self._namespaces.require(namespace)
         now = self._now()
         with self._store.snapshot() as tx:
-            active = plans.list_active_times(tx, namespace)
+            active = times.list_active_times(tx, namespace)
         found = [
             PlannedTime(time, each.application, each.schedule, _format(time, each.zone))
             for each in active
