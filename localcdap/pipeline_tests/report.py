@@ -11,7 +11,7 @@ from localcdap.api.pipeline import StandIn
 from localcdap.api.record_json import decode_text_record
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.samples import StageSample
-from localcdap.pipeline_tests.case_model import CaseResult, CaseStatus
+from localcdap.pipeline_tests.cases import CaseResult, CaseStatus
 from localcdap.pipeline_tests.comparison import RecordDifference, list_differences
 from localcdap.pipeline_tests.model import Expectation, ExpectedFailure, PipelineTest, parse_output
 
