@@ -123,7 +123,7 @@ def corpus() -> Path:
 @pytest.fixture(scope="session")
 def fresh_home() -> Callable[[Path], Path]:
     """Makes a folder one of an instance whose index knows the shipped plugins; returns the folder."""
-    from localcdap.testing.databases import copy_known_instance
+    from localcdap.testing.instance import copy_known_instance
 
     def fresh_home(folder: Path) -> Path:
         copy_known_instance(folder)

@@ -69,7 +69,7 @@ from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 _R = TypeVar("_R")
 _T = TypeVar("_T")

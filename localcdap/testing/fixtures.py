@@ -132,7 +132,7 @@ def cdap_app(tmp_path: Path) -> Iterator[Callable[[type[SystemApplication]], App
 def cdap_structured_tables(tmp_path: Path) -> Iterator[StructuredTables]:
     """Structured tables in a new database."""
     from localcdap.store.structured.tables import StructuredTables
-    from localcdap.testing.databases import open_new_store
+    from localcdap.testing.instance import open_new_store
 
     with open_new_store(tmp_path / "structured-tables" / "localcdap.duckdb") as store:
         tables = StructuredTables(store)

@@ -15,7 +15,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.sandbox.pool import PluginWorker
 from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 from .modules import Modules
 

@@ -16,7 +16,7 @@ from localcdap.api.serialization.structs import unpack
 from localcdap.messaging.consumer import PoisonMessage, SpoolConsumer
 from localcdap.messaging.spool import SpoolReader, SpoolWriter
 from localcdap.store.store import Store, Transaction
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 from .messages import Counted, Message, Shaped
 

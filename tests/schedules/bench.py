@@ -24,7 +24,7 @@ from localcdap.schedules.scheduler import Launcher, Scheduler
 from localcdap.schedules.service import ScheduleService
 from localcdap.security.principals import get_current_user
 from localcdap.store.store import Store
-from localcdap.testing.databases import put_new_database
+from localcdap.testing.instance import put_new_database
 from tests.runs.stored_runs import GONE, make_run
 
 SPEC = PipelineSpec(

@@ -22,7 +22,7 @@ from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
 from localcdap.store.structured.admin import TableAdmin
 from localcdap.store.structured.tables import StructuredTables
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 from localcdap.transactions.client import HostTransactionRunner
 from localcdap.transactions.names import ADMIN, TRANSACTIONS
 
