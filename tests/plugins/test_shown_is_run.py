@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from localcdap.host import Cdap
-    from localcdap.testing.stage_run import StageRun
+    from localcdap.testing.pipeline import StageRun
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins_dir"
 LONG_AGO_S = 1_421_786_520
