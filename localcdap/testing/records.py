@@ -36,7 +36,7 @@ from localcdap.engine.tasks.chunks import FailedRecord, conform, copy_value
 from localcdap.engine.tasks.context import CountingMetrics, StageContextData, WorkerStageContext
 from localcdap.engine.tasks.lookups import LookupFile
 from localcdap.engine.tasks.pass_plan import error_record_schema
-from localcdap.testing.configuration import START
+from localcdap.testing.references import START
 from localcdap.testing.tables import TableData, TableDataSource
 
 GivenMetadata: TypeAlias = Mapping[MetadataEntity, ScopedMetadata]

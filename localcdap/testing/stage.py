@@ -33,7 +33,6 @@ from localcdap.engine.messages.flow import Stage, create_plugin
 from localcdap.engine.tasks.context import CountingMetrics, WorkerStageContext
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.sandbox.stage_configuration import LineageRequest, trace_stage
-from localcdap.testing.configuration import raise_failures, validate_stage
 from localcdap.testing.records import (
     FakePreparationContext,
     GivenMetadata,
@@ -41,7 +40,7 @@ from localcdap.testing.records import (
     build_stage_data,
     run_records,
 )
-from localcdap.testing.references import in_memory_ref
+from localcdap.testing.references import in_memory_ref, raise_failures, validate_stage
 from localcdap.testing.tables import TableData
 
 Statistics = Mapping[str, StageStatistics]
