@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from localcdap.api.schema import Schema, Type
-from localcdap.expectations.reader import RuleProblem
 from localcdap.expectations.rules import (
     Expectation,
     InRange,
     InSet,
     MatchesPattern,
     MeetsCondition,
+    RuleProblem,
     Unique,
 )
 from localcdap.expectations.values import is_comparable, is_text, to_column_value

@@ -9,9 +9,8 @@ import click
 from localcdap.cli.files import NamedPipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import StyledText, echo, print_json, secho
-from localcdap.expectations.reader import to_json
 from localcdap.expectations.results import RuleResult, RuleTrend, format_share
-from localcdap.expectations.rules import Expectation
+from localcdap.expectations.rules import Expectation, to_json
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.runs.model import RECENT_RUNS, collect_run_trends
