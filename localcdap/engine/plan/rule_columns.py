@@ -18,8 +18,7 @@ from localcdap.expectations.rules import (
     Reference,
     Unique,
 )
-from localcdap.expectations.schema_checks import get_column_type
-from localcdap.expectations.values import to_column_value
+from localcdap.expectations.schema_checks import get_column_type, to_column_value
 from localcdap.plugin_lib.jexl.row_conditions import build_condition_column
 
 if TYPE_CHECKING:
