@@ -5,8 +5,8 @@ Both ends prove that they know the key before the first frame. The proof is that
 
 A frame is a call or an answer as MessagePack, nothing is ever unpickled. It is a message of
 :class:`multiprocessing.connection.Connection` (length, then bytes). A call is answered by exactly one
-:class:`Result` or :class:`Fault`. A connection carries one call at a time, so frames need no numbers. Exceptions
-travel as faults and become exceptions again at the other end.
+:class:`Result` or :class:`Fault`. A connection carries one call at a time, so frames need no numbers.
+Exceptions travel as faults and become exceptions again at the other end.
 """
 
 from __future__ import annotations

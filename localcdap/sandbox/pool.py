@@ -1,7 +1,7 @@
 """The pool of plugin workers of an instance: a slow plugin does not block the others.
 
-:class:`PluginWorker` runs user code in other processes, within limits: one for each set of artifacts whose code
-runs together (:class:`ProcessPool`).
+:class:`PluginWorker` runs user code in other processes, within limits: one for each set of artifacts whose
+code runs together (:class:`ProcessPool`).
 """
 
 from __future__ import annotations

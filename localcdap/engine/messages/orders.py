@@ -1,8 +1,8 @@
 """The work order of a run process: everything that it needs to know, in one file of the run's directory.
 
 One form serves runs, previews, stage debugging, pipeline tests and jobs of applications, since one kind of
-process carries all of them out (:mod:`localcdap.engine.run_process`). Its exit codes tell about a process that
-ended before its run did.
+process carries all of them out (:mod:`localcdap.engine.run_process`). Its exit codes tell about a process
+that ended before its run did.
 """
 
 from __future__ import annotations

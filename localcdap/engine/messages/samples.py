@@ -1,4 +1,4 @@
-"""What runs and previews show of records: samples, profiles of sinks, and the values that stages have altered.
+"""What runs and previews show of records: samples, profiles of sinks, values that stages have altered.
 
 Samples are in the form that front ends receive.
 """

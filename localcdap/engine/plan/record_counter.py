@@ -1,8 +1,8 @@
 """Counts of the records of each stage, and of the values that it alters.
 
-Each stream is counted exactly once, where that is cheapest: by the workers of a pass that it leaves or feeds,
-or by an observation in Spark's plan; a one-to-one stage shares the count of its input. The input of a stage is
-the sum of the streams that it reads.
+Each stream is counted exactly once, where that is cheapest: by the workers of a pass that it leaves or
+feeds, or by an observation in Spark's plan; a one-to-one stage shares the count of its input. The input of
+a stage is the sum of the streams that it reads.
 
 Altered values are counted by kind of change, and each kind is reported once. Spark delivers what the tasks
 that succeeded have counted, so that a repeated task counts once.

@@ -1,12 +1,12 @@
-"""Aggregators of record grain: the pass before the shuffle, which finds groups, and aggregating sorted groups.
+"""Aggregators of record grain: the pass before the shuffle, which finds groups, and aggregating groups.
 
 Groups are streamed: records are decoded batch by batch while the plugin reads them, so the size of a group
 is not limited by memory.
 
-Reducible aggregators: groups are reduced to values before the shuffle, and these are merged after it. CDAP 6
-has Spark do the same (``BaseRDDCollection.reduceAggregate``). Where there are more groups than fit into memory,
-the values so far are sent on and begun again: a group then has several values, which are merged like those
-of several tasks.
+Reducible aggregators: groups are reduced to values before the shuffle, and these are merged after it. CDAP
+6 has Spark do the same (``BaseRDDCollection.reduceAggregate``). Where there are more groups than fit into
+memory, the values so far are sent on and begun again: a group then has several values, which are merged
+like those of several tasks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Log lines, counts so far and alerts of a task, on their way from a Python worker to the run's own process.
 
 Each task appends lines of JSON to a file of its own in the run's directory; the run process reads them
-while they are written (:class:`localcdap.engine.driver.progress_report.TaskListener`). What a task wrote before
-it was killed is kept. On a cluster, whose workers do not see the directory, there are no messages.
+while they are written (:class:`localcdap.engine.driver.progress_report.TaskListener`). What a task wrote
+before it was killed is kept. On a cluster, whose workers do not see the directory, there are no messages.
 
 Alerts have files of their own, and the reports of a task say how many of them count: what a task wrote that
 failed, or was repeated, counts nothing. On a cluster the reports hold the alerts themselves, up to a limit.

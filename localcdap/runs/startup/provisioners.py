@@ -1,8 +1,8 @@
 """Provisioners: each provides an engine for runs, and declares the capabilities that it requires.
 
-Whether the plugins of a pipeline are capable of running where they are asked to is checked before anything is
-started. A plugin that the instance hides (``plugin.required.capabilities``) is not found long before; it never
-comes here.
+Whether the plugins of a pipeline are capable of running where they are asked to is checked before anything
+is started. A plugin that the instance hides (``plugin.required.capabilities``) is not found long before; it
+never comes here.
 """
 
 from __future__ import annotations
