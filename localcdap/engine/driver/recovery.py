@@ -28,7 +28,7 @@ from localcdap.engine.commit import (
     read_journal,
     recover_commit,
 )
-from localcdap.engine.driver.operations import end_operations
+from localcdap.engine.driver.execution import end_operations
 from localcdap.engine.driver.progress_report import TASK_MESSAGES, create_status
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.messages.orders import (

@@ -24,7 +24,7 @@ from localcdap.decoders import convert
 from localcdap.engine.cluster.folders import ClusterFolders
 from localcdap.engine.cluster.shipment import Shipment
 from localcdap.engine.commit import Journal, Staging, create_load_messages
-from localcdap.engine.driver.operations import Cancellation, Killed, end_operations
+from localcdap.engine.driver.execution import Cancellation, Killed, end_operations
 from localcdap.engine.driver.progress_report import (
     TASK_MESSAGES,
     ProgressReport,
