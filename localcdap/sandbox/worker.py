@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 
 import msgspec
 
-import localcdap.sandbox.plugin_methods
+import localcdap.sandbox.plugin_calls
 import localcdap.sandbox.stage_configuration  # noqa: F401 - loaded before the first call
 from localcdap.api.serialization.structs import pack
 from localcdap.processes.limits import adopt_orphans, limit_memory
