@@ -28,7 +28,7 @@ from localcdap.pipeline.library import application_records
 from localcdap.pipeline.library.application_model import Application
 from localcdap.runs.model import get_now
 from localcdap.schedules import jobs, records, times
-from localcdap.schedules.history import add_event
+from localcdap.schedules.jobs import add_event
 from localcdap.schedules.model import (
     PIPELINE_SCHEDULE,
     ConcurrencyConstraint,

@@ -14,7 +14,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.library import application_records
 from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.model import get_now
-from localcdap.schedules import history, jobs, records, times
+from localcdap.schedules import jobs, records, times
 from localcdap.schedules.changes import ScheduleChanges
 from localcdap.schedules.jobs import ScheduleJob
 from localcdap.schedules.model import (
@@ -194,7 +194,7 @@ class ScheduleService:
             if application is not None:
                 application_records.find(tx, namespace, application)
             found = records.list_schedules(tx, namespace, application)
-            last = history.find_last(tx, namespace)
+            last = jobs.find_last(tx, namespace)
             due: dict[tuple[str, str], int] = {}
             for each in times.list_in_namespace(tx, namespace, application):
                 if each.next is not None:
@@ -308,7 +308,7 @@ class ScheduleService:
         """Return what became of triggers, newest first; those of deleted schedules too."""
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
-            return history.list_events(tx, namespace, application, name, limit)
+            return jobs.list_events(tx, namespace, application, name, limit)
 
     def are_active(self) -> bool:
         """Whether a job was triggered and waits for its run: only a host can start it."""
