@@ -1,4 +1,4 @@
-"""The report of a pipeline test, as lines of text and as JUnit XML: what differs from what the test expects."""
+"""The report of a pipeline test, as text and as JUnit XML: what differs from what the test expects."""
 
 from __future__ import annotations
 
