@@ -17,10 +17,9 @@ import msgspec
 
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
 from localcdap.api.errors import LocalcdapError, PluginError
-from localcdap.apps.connections import AppConnections, CallerConnections
 from localcdap.apps.context import AppContext
 from localcdap.apps.model import AppAnswer, AppRequest
-from localcdap.apps.platform import AppPlatform
+from localcdap.apps.platform import AppServices
 from localcdap.apps.runtime import AppRuntime
 from localcdap.artifacts.loading import load_application
 from localcdap.artifacts.model import ApplicationRef
@@ -28,23 +27,18 @@ from localcdap.artifacts.tracebacks import summarize_error, user_frames
 from localcdap.datasets.listeners import TableListenerDelivery
 from localcdap.datasets.transactions import TransactionService
 from localcdap.decoders import decode_msgpack
-from localcdap.messaging.service import MessagingService
 from localcdap.processes.limits import limit_memory
 from localcdap.processes.tree import fork_below_parent
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
 from localcdap.sandbox.dataset_calls import LoadedTypes
-from localcdap.store.structured.admin import TableAdmin
 from localcdap.transactions.calls import Accessor
 from localcdap.transactions.client import HostTransactionRunner
-from localcdap.transactions.names import ADMIN, TRANSACTIONS
+from localcdap.transactions.names import TRANSACTIONS
 
 ENDPOINT: Final = "app"
-PLATFORM: Final = "platform"
-MESSAGING: Final = "messaging"
-CONNECTIONS: Final = "connections"
-"""The names under which both processes call each other's services, besides those of the structured tables."""
+"""The name under which the host calls the process, see :class:`AppEndpoint`."""
 
 
 class AppStartRequest(msgspec.Struct):
@@ -75,20 +69,17 @@ class AppEndpoint:
         name = ref.application.name
         # Programs that are not pipelines have no runs here: the process counts as one.
         accessor = Accessor(str(uuid.uuid1()), SYSTEM_NAMESPACE, name, "Service", name)
-        platform = host.make_proxy(PLATFORM, AppPlatform)
+        services = AppServices.of_host(host)
         runner = HostTransactionRunner(
             lambda: host.make_proxy(TRANSACTIONS, TransactionService),
             accessor,
             SYSTEM_NAMESPACE,
-            find_type=LoadedTypes(platform.find_dataset_type).find,
+            find_type=LoadedTypes(services.platform.find_dataset_type).find,
         )
-        connections = CallerConnections(host.make_proxy(CONNECTIONS, AppConnections))
-        context = AppContext(platform, runner, name, connections)
-        messaging = host.make_proxy(MESSAGING, MessagingService)
-        admin = host.make_proxy(ADMIN, TableAdmin)
+        context = AppContext(services, runner, name)
 
         def listen(listener: SystemEventListener[Any], name: str) -> TableListenerDelivery:
-            return TableListenerDelivery(messaging, runner, admin, listener, name)
+            return TableListenerDelivery(services.messaging, runner, services.admin, listener, name)
 
         try:
             self._runtime = AppRuntime(load_application(ref), context, listen)

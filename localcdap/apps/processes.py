@@ -14,7 +14,8 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn, TypeVar
 
@@ -23,6 +24,7 @@ import msgspec
 from localcdap.api.errors import HostError, HostLostError, PluginError
 from localcdap.apps.child import ENDPOINT, AppEndpoint, AppStartRequest
 from localcdap.apps.model import AppAnswer, AppRequest
+from localcdap.apps.platform import AppServices
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.datasets.transactions import TransactionService
 from localcdap.processes.limits import IS_LINUX
@@ -31,7 +33,7 @@ from localcdap.processes.tree import end_tree
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord, get_socket_address
 from localcdap.rpc.server import Server
-from localcdap.security.access import perform_as_system
+from localcdap.security.access import AccessChecks
 from localcdap.transactions.names import TRANSACTIONS
 
 _START_S: Final = 30.0
@@ -49,7 +51,8 @@ class AppProcess:
     """A running application. Threads may share it.
 
     :param home: the instance's folder.
-    :param services: the services of this process that the application can call, by name.
+    :param services: the services of this process that the application may call.
+    :param checks: those of the calls that it makes for its caller.
     :param transactions: a service for this process only; its open transactions are rolled back when the
         process ends.
     :raises PluginError: when the process cannot be started, or the application's code raises.
@@ -59,7 +62,8 @@ class AppProcess:
         self,
         app: ApplicationRef,
         home: Path,
-        services: Mapping[str, object],
+        services: AppServices,
+        checks: AccessChecks,
         transactions: TransactionService,
         memory_mb: int,
     ) -> None:
@@ -80,7 +84,10 @@ class AppProcess:
         address, own = get_socket_address(unique / "host"), get_socket_address(unique / "app")
         self._addresses = (address, own)
         self._server = Server(
-            address, key, {**services, TRANSACTIONS: transactions}, perform_as_system
+            address,
+            key,
+            {**vars(services), TRANSACTIONS: transactions},
+            partial(services.perform, checks),
         )
         host = HostRecord(os.getpid(), "", address, key.hex())
         self._start(AppStartRequest(app, host, own, memory_mb))
@@ -246,7 +253,8 @@ class AppProcesses:
     further ones for its own calls.
 
     :param home: the instance's folder.
-    :param services: the services of this process that applications can call, by name.
+    :param services: the services of this process that applications may call.
+    :param checks: those of the calls that applications make for their callers.
     :param transactions: creates the transaction service of one process.
     :param idle_s: seconds without a call after which a process is ended.
     """
@@ -254,13 +262,16 @@ class AppProcesses:
     def __init__(
         self,
         home: Path,
-        services: Mapping[str, object],
+        services: AppServices,
+        checks: AccessChecks,
         transactions: Callable[[], TransactionService],
         *,
         memory_mb: int,
         idle_s: float,
     ) -> None:
-        self._start: Final = lambda app: AppProcess(app, home, services, transactions(), memory_mb)
+        self._start: Final = lambda app: AppProcess(
+            app, home, services, checks, transactions(), memory_mb
+        )
         self._idle_s = idle_s
         self._slots: dict[str, _Slot] = {}
         self._changing = threading.Lock()

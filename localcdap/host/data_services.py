@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from localcdap.api.errors import DiskFullError
 from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.jobs.process import JobLauncher
 from localcdap.apps.jobs.service import JobService
+from localcdap.apps.platform import AppServices
 from localcdap.apps.processes import AppProcesses
 from localcdap.artifacts.changes import make_change_publisher
 from localcdap.artifacts.directories.trash import move_folders_to_trash
@@ -125,17 +126,19 @@ def read_profiles(settings: Settings) -> Profiles:
 def create_app_processes(
     home: Home,
     settings: Settings,
-    services: Mapping[str, object],
+    services: AppServices,
+    checks: AccessChecks,
     transactions: Callable[[], TransactionService],
 ) -> AppProcesses:
     """Return the processes of system applications; none is running yet.
 
-    :param services: those of the host that applications can call, by name.
+    :param services: those of the host that applications may call.
     :param transactions: creates the transaction service of one process.
     """
     return AppProcesses(
         home.path,
         services,
+        checks,
         transactions,
         memory_mb=settings.app_memory_mb,
         idle_s=settings.app_idle_minutes * 60,

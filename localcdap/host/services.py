@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from functools import partial
 
 from localcdap.api.locations import Locations
-from localcdap.apps.child import CONNECTIONS, MESSAGING, PLATFORM
-from localcdap.apps.connections import AppConnections
 from localcdap.apps.files import AppFiles
 from localcdap.apps.jobs.process import JobLauncher
 from localcdap.apps.listeners import AppListeners
-from localcdap.apps.platform import AppData, AppMetadata, AppPlatform
+from localcdap.apps.platform import AppPlatform, AppServices
 from localcdap.apps.service import AppService, RequestedInstances
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.connectors.instance_rows import InstanceRows
@@ -78,7 +76,6 @@ from localcdap.store.store import Store
 from localcdap.store.structured.tables import StructuredTables
 from localcdap.sync.kind_table import create_kinds
 from localcdap.sync.service import SyncService
-from localcdap.transactions.names import ADMIN
 
 
 class HostServices(DataServices):
@@ -308,29 +305,35 @@ class HostServices(DataServices):
     ) -> None:
         """Build the services of system applications, and start their listeners."""
         platform = AppPlatform(
+            store,
+            self._topics,
             self.namespaces,
             self.artifacts,
-            self.preferences,
             self._get_secrets,
-            self.messaging,
-            worker,
             self.methods.caller,
             self._app_files,
-            AppMetadata(store, self._topics, self.metadata),
-            AppData(store, structured.admin),
-            self.datasets,
-            self._authorizer,
+            structured.admin,
             self.jobs,
+            self._authorizer,
+        )
+        services = AppServices(
+            platform,
+            self.namespaces,
+            self.preferences,
+            self.datasets,
+            self.metadata,
+            self.messaging,
+            structured.admin,
+            self.jobs,
+            worker,
+            self.connections,
+            self.connectors,
         )
         processes = create_app_processes(
             home,
             settings,
-            {
-                PLATFORM: platform,
-                MESSAGING: self.messaging,
-                ADMIN: structured.admin,
-                CONNECTIONS: AppConnections(self.connections, self.connectors, self.checks),
-            },
+            services,
+            self.checks,
             lambda: TransactionService(structured, limits=self.transaction_service.get_limits()),
         )
         limit_s = settings.app_time_limit_s
