@@ -20,8 +20,8 @@ from localcdap.api.app.jobs import JobRequest
 from localcdap.api.errors import BadRequestError, MacroError, NotFoundError, UnauthorizedError
 from localcdap.api.metadata import MetadataEntity, MetadataOperation
 from localcdap.api.security import Permission, Principal
-from localcdap.apps.files import AppFiles
 from localcdap.apps.jobs.service import JobService
+from localcdap.apps.storage import AppFiles
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.artifacts.service import ArtifactService
 from localcdap.connectors.service import ConnectorService
@@ -210,7 +210,7 @@ class AppPlatform:
         return evaluated
 
     def open_folder(self, app: str, namespace: str) -> str:
-        """Return the folder for files of an application, see :class:`localcdap.apps.files.AppFiles`."""
+        """Return the folder for files of an application, see :class:`localcdap.apps.storage.AppFiles`."""
         return str(self._files.open_folder(app, namespace))
 
     def export_rows(self, app: str, request: ExportRequest, file: str) -> ExportedRows:

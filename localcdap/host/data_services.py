@@ -16,11 +16,11 @@ from typing import Final
 
 from localcdap.api.app.timeouts import TransactionLimits
 from localcdap.api.errors import DiskFullError
-from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.jobs.process import JobLauncher
 from localcdap.apps.jobs.service import JobService
 from localcdap.apps.platform import AppServices
 from localcdap.apps.processes import AppProcesses
+from localcdap.apps.storage import AppDeployer
 from localcdap.artifacts.changes import make_change_publisher
 from localcdap.artifacts.directories.trash import move_folders_to_trash
 from localcdap.artifacts.model import SyncReport

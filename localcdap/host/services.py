@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from functools import partial
 
 from localcdap.api.locations import Locations
-from localcdap.apps.files import AppFiles
 from localcdap.apps.jobs.process import JobLauncher
 from localcdap.apps.listeners import AppListeners
 from localcdap.apps.platform import AppPlatform, AppServices
 from localcdap.apps.service import AppService, RequestedInstances
+from localcdap.apps.storage import AppFiles
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.connectors.instance_rows import InstanceRows
 from localcdap.connectors.service import ConnectorService

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import NotFoundError
-from localcdap.apps.files import AppFiles
+from localcdap.apps.storage import AppFiles
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.testing.instance import open_new_store

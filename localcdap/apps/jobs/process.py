@@ -15,8 +15,8 @@ from typing import Final
 from localcdap.api.app.jobs import JobProgress
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.errors import LocalcdapError, NotFoundError
-from localcdap.apps.files import AppFiles
 from localcdap.apps.jobs.records import JobRecords, StoredJob
+from localcdap.apps.storage import AppFiles
 from localcdap.artifacts.model import ApplicationRef, PluginRef
 from localcdap.artifacts.service import ArtifactService
 from localcdap.engine.messages.orders import SPOOL, JobOrder, WorkOrder
