@@ -20,11 +20,11 @@ from localcdap.api.connector import SampleRequest
 from localcdap.api.errors import BadRequestError, HostError
 from localcdap.api.locations import Locations
 from localcdap.api.serialization.structs import encode_schema
+from localcdap.apps.child import AppRuntime
 from localcdap.apps.context import AppContext
 from localcdap.apps.jobs.service import JobService
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.apps.platform import AppPlatform, AppServices
-from localcdap.apps.runtime import AppRuntime
 from localcdap.apps.storage import AppDeployer, AppFiles
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection, PluginRef
