@@ -98,7 +98,7 @@ class AppServices:
     def perform(
         self, checks: AccessChecks, service: object, method: str, arguments: dict[str, Any]
     ) -> Any:
-        """Call a method for the process of an application; see :data:`localcdap.rpc.peer.Perform`.
+        """Call a method for the process of an application; see :data:`localcdap.rpc.methods.Perform`.
 
         :raises UnauthorizedError: when applications do not call it, or their caller may not.
         """

@@ -25,7 +25,7 @@ from localcdap.rpc.host_record import (
     write_host_record,
 )
 from localcdap.rpc.host_start import LOCK_FILE
-from localcdap.rpc.peer import Perform, perform_call
+from localcdap.rpc.methods import Perform, perform_call
 from localcdap.rpc.server import Server
 from localcdap.store.disk_space import is_disk_full, make_disk_full_error
 

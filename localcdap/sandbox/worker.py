@@ -21,7 +21,7 @@ from localcdap.api.serialization.structs import pack
 from localcdap.processes.limits import adopt_orphans, limit_memory
 from localcdap.processes.spawn import write_stack_on_request
 from localcdap.rpc.frames import Fault, to_fault
-from localcdap.rpc.peer import answer_calls
+from localcdap.rpc.methods import answer_calls
 from localcdap.sandbox.jobs import run_job
 from localcdap.sandbox.process_guard import ProcessGuard
 
