@@ -9,11 +9,13 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.failures import ArtifactId, ValidationFailure
+from localcdap.api.metadata import MetadataEntity
 from localcdap.api.pipeline import StandIn
 from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.messages.spool import Failed, RunStatus
 from localcdap.expectations.results import RuleResult, RuleTrend, collect_trends
 from localcdap.pipeline.validation.repairs import Repair
+from localcdap.security.access import Target
 
 MANUAL: Final = "MANUAL"
 """The start method of a run that a user has started (CDAP 6 ``ProgramStartMethod``)."""
@@ -291,3 +293,25 @@ def find_changes(run: Run, runs: Iterable[Run]) -> dict[tuple[str, str], str]:
         if change is not None:
             changes[trend.stage, trend.label] = change
     return changes
+
+
+def get_run_entity(run: Run) -> MetadataEntity:
+    """Return the application of a run; the run of a file has one of its pipeline's name."""
+    return MetadataEntity.of_application(run.pipeline, run.namespace)
+
+
+def _find_requested(_service: object, given: Mapping[str, Any]) -> Iterable[MetadataEntity]:
+    request: RunRequest = given["request"]
+    if request.application is None:
+        return [MetadataEntity.of_namespace(request.namespace)]
+    return [MetadataEntity.of_application(request.application, request.namespace)]
+
+
+def _find_run(service: Any, given: Mapping[str, Any]) -> Iterable[MetadataEntity]:
+    return [service.get_entity(given["run"], given.get("namespace"))]
+
+
+OF_REQUEST: Final = Target(
+    "application of the request, or for a file its namespace", _find_requested
+)
+OF_RUN: Final = Target("application of {run}", _find_run)

@@ -18,11 +18,18 @@ from localcdap.engine.messages.samples import SinkProfile
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.pipeline.document.reader import read_document
 from localcdap.rpc.methods import non_idempotent
-from localcdap.runs.access import OF_REQUEST, OF_RUN, get_run_entity
 from localcdap.runs.arguments import GIVEN, Arguments, list_arguments
 from localcdap.runs.history import PipelineRuns, RunFilter, RunHistory, RunPage
 from localcdap.runs.logs import LogFilter, LogHit, LogOutline, LogSummary, RunLogs
-from localcdap.runs.model import Run, RunRequest, StoredAlert, StoredLogLine
+from localcdap.runs.model import (
+    OF_REQUEST,
+    OF_RUN,
+    Run,
+    RunRequest,
+    StoredAlert,
+    StoredLogLine,
+    get_run_entity,
+)
 from localcdap.runs.retention import RunPruner, RunRetention
 from localcdap.runs.stage_reports import StageReports
 from localcdap.runs.startup.profiles import ProfileSummary

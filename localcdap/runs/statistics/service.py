@@ -20,8 +20,7 @@ from localcdap.decoders import decode_json
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.runs.access import OF_RUN, get_run_entity
-from localcdap.runs.model import Run, StageCounts
+from localcdap.runs.model import OF_RUN, Run, StageCounts, get_run_entity
 from localcdap.runs.records import RunRecords
 from localcdap.runs.statistics.classification import ErrorClassification, classify
 from localcdap.runs.statistics.model import OverviewRequest, RunOverview
