@@ -36,7 +36,7 @@ from localcdap.engine.messages.spool import (
 )
 from localcdap.messaging.consumer import PoisonMessage
 from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets
-from localcdap.runs.logs import RunLogs, get_newest
+from localcdap.runs.logs import RunLogs, StageReports, get_newest
 from localcdap.runs.model import (
     Run,
     RunError,
@@ -47,7 +47,6 @@ from localcdap.runs.model import (
     to_run_error,
 )
 from localcdap.runs.records import RunRecords
-from localcdap.runs.stage_reports import StageReports
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.security.principals import act_as
 from localcdap.store.store import Store, Transaction

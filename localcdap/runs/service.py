@@ -20,7 +20,7 @@ from localcdap.pipeline.document.reader import read_document
 from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.arguments import GIVEN, Arguments, list_arguments
 from localcdap.runs.history import PipelineRuns, RunFilter, RunHistory, RunPage
-from localcdap.runs.logs import LogFilter, LogHit, LogOutline, LogSummary, RunLogs
+from localcdap.runs.logs import LogFilter, LogHit, LogOutline, LogSummary, RunLogs, StageReports
 from localcdap.runs.model import (
     OF_REQUEST,
     OF_RUN,
@@ -31,7 +31,6 @@ from localcdap.runs.model import (
     get_run_entity,
 )
 from localcdap.runs.retention import RunPruner, RunRetention
-from localcdap.runs.stage_reports import StageReports
 from localcdap.runs.startup.profiles import ProfileSummary
 from localcdap.security.access import of_namespace, open_to_all, requires, shows_visible
 from localcdap.security.authorizer import ALLOW_ALL
