@@ -16,6 +16,7 @@ from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.model import get_now
 from localcdap.schedules import jobs, records, times
 from localcdap.schedules.changes import ScheduleChanges
+from localcdap.schedules.constraints import find_zone
 from localcdap.schedules.jobs import ScheduleJob
 from localcdap.schedules.model import (
     PartitionTrigger,
@@ -33,7 +34,6 @@ from localcdap.schedules.model import (
 )
 from localcdap.schedules.rules import check_cron
 from localcdap.schedules.triggers import STATUSES, get_type, list_simple, make_status_key
-from localcdap.schedules.zones import find_zone
 from localcdap.security.access import (
     of_application,
     of_namespace,

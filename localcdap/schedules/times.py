@@ -19,10 +19,10 @@ from localcdap.pipeline.library.application_model import Application
 from localcdap.runs.model import SCHEDULED
 from localcdap.runs.statistics.overview import DashboardApplication, DashboardRun
 from localcdap.schedules import jobs, records
+from localcdap.schedules.constraints import find_zone
 from localcdap.schedules.jobs import add_event
 from localcdap.schedules.model import EventKind, Schedule, ScheduleStatus, TimeTrigger
 from localcdap.schedules.triggers import Notification, TimeNotification
-from localcdap.schedules.zones import find_zone
 from localcdap.store.store import Store, Transaction
 from localcdap.text import format_time, plural
 
