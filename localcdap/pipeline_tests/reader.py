@@ -66,8 +66,8 @@ from localcdap.pipeline_tests.model import (
     Records,
     TestFileProblem,
     parse_output,
+    read_records,
 )
-from localcdap.pipeline_tests.record_files import read_records
 
 
 def read_text(value: Any) -> str:
