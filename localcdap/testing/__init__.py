@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from localcdap.testing.formats import FormatTester
     from localcdap.testing.instance import TemporaryInstance
     from localcdap.testing.pipeline import PipelineTester, StageRun, run_stage
-    from localcdap.testing.records import StageOutput
+    from localcdap.testing.records import StageOutput, TableData
     from localcdap.testing.references import artifact_ref, plugin_ref
     from localcdap.testing.stage import StageTester
-    from localcdap.testing.tables import TableData
 
 __all__ = [
     "AppTester",

@@ -40,8 +40,8 @@ from localcdap.engine.tasks.pass_plan import error_record_schema
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import Expectation
 from localcdap.testing import record_plugins
+from localcdap.testing.records import TableData, TableDataSource, build_find_table
 from localcdap.testing.references import START, file_ref, plugin_ref, raise_failures, validate_stage
-from localcdap.testing.tables import TableData, TableDataSource, build_find_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -37,11 +37,11 @@ from localcdap.testing.records import (
     FakePreparationContext,
     GivenMetadata,
     StageOutput,
+    TableData,
     build_stage_data,
     run_records,
 )
 from localcdap.testing.references import in_memory_ref, raise_failures, validate_stage
-from localcdap.testing.tables import TableData
 
 Statistics = Mapping[str, StageStatistics]
 GivenTopics: TypeAlias = dict[str, list[Any]]
