@@ -30,7 +30,7 @@ from localcdap.engine.plan.phases import (
     list_read_fields,
 )
 from localcdap.engine.plan.record_counter import RecordCounter
-from localcdap.engine.plan.server_functions import is_sampled
+from localcdap.engine.plan.rule_columns import is_sampled
 from localcdap.engine.plan.spark_types import SchemaCheck, spark_schema
 from localcdap.engine.spark_internals import add_below_observations, create_observation
 from localcdap.engine.tasks.pass_plan import error_record_schema
@@ -62,7 +62,7 @@ class SinkProfiler:
     """Takes the samples of the sinks of one plan.
 
     :param prefix: of the names of observations.
-    :param is_local: whether the tasks are on this machine, see :mod:`localcdap.engine.plan.server_functions`.
+    :param is_local: whether the tasks are on this machine, see :mod:`localcdap.engine.plan.rule_columns`.
     """
 
     def __init__(self, prefix: str, *, is_local: bool) -> None:
