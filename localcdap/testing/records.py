@@ -37,10 +37,10 @@ from localcdap.engine.plan.phases import list_read_fields
 from localcdap.engine.plan.run_metadata import MetadataAccess, RunMetadata
 from localcdap.engine.plan.tables import TableSource, write_lookup_file
 from localcdap.engine.tasks.aggregation import decode_key, encode_key
-from localcdap.engine.tasks.chunks import FailedRecord, conform, copy_value
 from localcdap.engine.tasks.context import CountingMetrics, StageContextData, WorkerStageContext
 from localcdap.engine.tasks.lookups import LookupFile
 from localcdap.engine.tasks.pass_plan import error_record_schema
+from localcdap.engine.tasks.runners import FailedRecord, conform, copy_value
 from localcdap.testing.references import START
 
 _NAMESPACE: Final = "default"

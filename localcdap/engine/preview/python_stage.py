@@ -23,12 +23,11 @@ from localcdap.engine.messages.flow import SPLITTER, Stage, Stream
 from localcdap.engine.messages.samples import StageProblem
 from localcdap.engine.preview.records import PreviewStageOutput, make_nullable
 from localcdap.engine.tasks.aggregation import AggregateRunner
-from localcdap.engine.tasks.chunks import Chunk, conform
 from localcdap.engine.tasks.context import AlteredCounts, StageContextData, WorkerStageContext
 from localcdap.engine.tasks.failures import StageFailure
 from localcdap.engine.tasks.fused_pass import create_runner
 from localcdap.engine.tasks.pass_plan import PassStage, error_record_schema
-from localcdap.engine.tasks.runners import BatchRunner, Runner, Streams
+from localcdap.engine.tasks.runners import BatchRunner, Chunk, Runner, Streams, conform
 
 if TYPE_CHECKING:
     import pyarrow as pa

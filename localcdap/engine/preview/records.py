@@ -21,8 +21,8 @@ from localcdap.engine.messages.samples import (
     StageSample,
 )
 from localcdap.engine.plan.phases import list_read_fields
-from localcdap.engine.tasks.chunks import conform
 from localcdap.engine.tasks.pass_plan import error_record_schema
+from localcdap.engine.tasks.runners import conform
 from localcdap.expectations.results import RuleResult
 
 if TYPE_CHECKING:

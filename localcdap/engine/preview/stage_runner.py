@@ -73,7 +73,7 @@ from localcdap.engine.preview.records import (
 )
 from localcdap.engine.preview.stage_debug import check_input, check_output, create_pass_stage
 from localcdap.engine.spark_internals import read_packed_frames
-from localcdap.engine.tasks.chunks import conform
+from localcdap.engine.tasks.runners import conform
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -22,10 +22,16 @@ from localcdap.api.plugin import BatchReducibleAggregator, Plugin
 from localcdap.api.schema import Field, Schema
 from localcdap.api.stage import Emitter, Record
 from localcdap.artifacts.loading import load_plugin
-from localcdap.engine.tasks.chunks import RecordEmitter, conform, copy_value
 from localcdap.engine.tasks.failures import RAISED, to_failure
 from localcdap.engine.tasks.pass_plan import PassLayout, PassStage, TaskReport, encode_report
-from localcdap.engine.tasks.runners import Runner, Streams, plugin_scope
+from localcdap.engine.tasks.runners import (
+    RecordEmitter,
+    Runner,
+    Streams,
+    conform,
+    copy_value,
+    plugin_scope,
+)
 from localcdap.engine.tasks.task_messages import capture_output
 
 if TYPE_CHECKING:

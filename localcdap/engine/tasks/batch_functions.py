@@ -10,9 +10,8 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
-from localcdap.engine.tasks.chunks import conform
 from localcdap.engine.tasks.failures import RAISED, to_failure
-from localcdap.engine.tasks.runners import plugin_scope
+from localcdap.engine.tasks.runners import conform, plugin_scope
 from localcdap.engine.tasks.task_messages import capture_output
 from localcdap.plugin_lib.jexl.row_conditions import create_row_test
 

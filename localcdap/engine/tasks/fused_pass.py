@@ -14,7 +14,6 @@ from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.messages.flow import AGGREGATOR, ERROR_TRANSFORM, SPLITTER
 from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.tasks.aggregation import AggregateRunner, create_aggregate_runner
-from localcdap.engine.tasks.chunks import Chunk, conform, join_chunks
 from localcdap.engine.tasks.failures import StageFailure
 from localcdap.engine.tasks.pass_plan import (
     FED,
@@ -28,11 +27,14 @@ from localcdap.engine.tasks.pass_plan import (
 )
 from localcdap.engine.tasks.runners import (
     BatchRunner,
+    Chunk,
     ErrorRunner,
     Runner,
     SplitterRunner,
     Streams,
     TransformRunner,
+    conform,
+    join_chunks,
     plugin_scope,
 )
 from localcdap.engine.tasks.task_messages import AlertWriter, TaskMessageWriter, capture_output
