@@ -58,7 +58,7 @@ from localcdap.engine.messages.spool import (
 )
 from localcdap.messaging.spool import SpoolWriter
 from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.rpc import background_host
+from localcdap.rpc import host_lock
 from localcdap.rpc.client import Client
 
 _LOG: Final = logging.getLogger("localcdap.engine")
@@ -71,7 +71,7 @@ def connect_to_host(home: Path) -> Client:
     :raises HostError: when no host can be started or reached.
     """
     try:
-        client, _ = background_host.connect_to_host(home)
+        client, _ = host_lock.connect_to_host(home)
         return client
     except HostError:
         raise
