@@ -3,10 +3,10 @@
 The first one that asks is the host. It holds a lock on ``host.lock`` in the instance's folder, which is never
 stale. ``host.json`` and the socket may be stale; the next host replaces them.
 
-A front end never serves the instance itself, but connects to a background process that it starts if needed. It
-may end at any moment, with Ctrl-C or with its terminal, and everything that other processes have in progress
-in the host would end with it: their calls, previews and tests, and runs that wait for Spark. A background host
-has no terminal and stays until nobody needs it.
+A front end never serves the instance itself, but connects to a background process that it starts if needed.
+It may end at any moment, with Ctrl-C or with its terminal, and everything that other processes have in
+progress in the host would end with it: their calls, previews and tests, and runs that wait for Spark. A
+background host has no terminal and stays until nobody needs it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A temporary instance for a test: its folder, its plugin folder and its host in this process.
 
-New databases and instances are each made once in a process, and copied then. A dataset type is tested with one
-dataset of it in such an instance.
+New databases and instances are each made once in a process, and copied then. A dataset type is tested with
+one dataset of it in such an instance.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Rules of expectations as columns of Spark: true where a record violates the rule, and never null.
 
-The local Spark server has functions beside those of Spark, see ``engine/local/LocalServer.java``. They are for
-the columns of an observation, where Spark's own functions have no state; each task has a state of its own. So
-what they find out needs no helper column, for which Spark would copy each record twice: to add it below the
-observation, and to drop it above. A cluster does not have them.
+The local Spark server has functions beside those of Spark, see ``engine/local/LocalServer.java``. They are
+for the columns of an observation, where Spark's own functions have no state; each task has a state of its
+own. So what they find out needs no helper column, for which Spark would copy each record twice: to add it
+below the observation, and to drop it above. A cluster does not have them.
 """
 
 from __future__ import annotations
