@@ -28,7 +28,6 @@ from localcdap.runs.model import (
 from localcdap.runs.retention import RunPruner, RunRetention
 from localcdap.runs.startup.profiles import ProfileSummary
 from localcdap.security.access import of_namespace, open_to_all, requires, shows_visible
-from localcdap.security.authorizer import ALLOW_ALL
 
 if TYPE_CHECKING:
     from localcdap.messaging.topics import Topics
@@ -76,11 +75,11 @@ class RunService(RunReports):
         engine: Path,
         parallel: int,
         datasets: DatasetPlanner,
-        origins: Origins = lambda _, __: {},
-        spare: RunProcess | None = None,
-        authorizer: Authorizer = ALLOW_ALL,
-        recorder: AccessRecorder | None = None,
-        retention: RunRetention = RunRetention(),  # noqa: B008 - frozen
+        origins: Origins,
+        spare: RunProcess | None,
+        authorizer: Authorizer,
+        recorder: AccessRecorder,
+        retention: RunRetention,
     ) -> None:
         # Clients import this class for its methods; what the host alone needs would take each command 30 ms.
         from localcdap.runs.records import RunRecords

@@ -273,13 +273,6 @@ class PlannedRuns(Protocol):
         ...
 
 
-class NoPlannedRuns:
-    """No schedules: for services without them."""
-
-    def list_planned(self, namespaces: Sequence[str], start: int, end: int) -> list[DashboardRun]:
-        return []
-
-
 _RUNS: Final = """
     SELECT namespace, pipeline, run, username, start_method, starting // 1000, begun // 1000,
         finish // 1000, status, application_version, artifact

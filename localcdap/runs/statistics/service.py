@@ -27,7 +27,6 @@ from localcdap.runs.statistics.model import OverviewRequest, RunOverview
 from localcdap.runs.statistics.overview import (
     Dashboard,
     DashboardRun,
-    NoPlannedRuns,
     Overviews,
     PlannedRuns,
 )
@@ -250,7 +249,7 @@ class RunStatisticsService:
         store: Store,
         topics: Topics,
         namespaces: NamespaceService,
-        planned: PlannedRuns = NoPlannedRuns(),  # noqa: B008 - it has no state
+        planned: PlannedRuns,
     ) -> None:
         self._records = RunRecords(store, topics, namespaces)
         self._namespaces = namespaces
