@@ -23,7 +23,7 @@ def schedules(folder: Path, rounds: int) -> Iterator[Row]:
     """What the host's clock does each second, and what clients ask."""
     from localcdap.schedules import times
     from localcdap.schedules.model import TimeTrigger
-    from localcdap.schedules.plans import StoredPlans
+    from localcdap.schedules.times import StoredPlans
     from tests.schedules.bench import Bench
 
     place = folder / "schedules"

@@ -11,9 +11,8 @@ from benchmarks.measure import Call, remove
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
 from localcdap.host import Cdap, connect
-from localcdap.runs.debug.model import DebugRequest, GivenRecords
 from localcdap.runs.model import RunRequest
-from localcdap.runs.preview.model import PreviewRequest, PreviewStatus
+from localcdap.runs.preview.model import DebugRequest, GivenRecords, PreviewRequest, PreviewStatus
 
 _WAIT_S: Final = 30.0
 

@@ -123,7 +123,7 @@ def corpus() -> Path:
 @pytest.fixture(scope="session")
 def fresh_home() -> Callable[[Path], Path]:
     """Makes a folder one of an instance whose index knows the shipped plugins; returns the folder."""
-    from localcdap.testing.databases import copy_known_instance
+    from localcdap.testing.instance import copy_known_instance
 
     def fresh_home(folder: Path) -> Path:
         copy_known_instance(folder)
@@ -141,11 +141,11 @@ def engine_directory(cdap_engine_directory: Path) -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def shared_fork_servers(engine_directory: Path) -> Iterator[None]:
     """The instances of this process share a fork server of plugin workers."""
-    from localcdap.sandbox import launchers
+    from localcdap.sandbox import process
     from tests.shared_fork_servers import build_factory, close_shared_servers
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(launchers, "OwnedForkServer", build_factory())
+        patch.setattr(process, "OwnedForkServer", build_factory())
         yield
     close_shared_servers()
 

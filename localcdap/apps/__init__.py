@@ -2,5 +2,5 @@
 
 :class:`~localcdap.apps.service.AppService` lists and calls them,
 :class:`~localcdap.apps.processes.AppProcesses` runs their processes, and
-:class:`~localcdap.apps.runtime.AppRuntime` is the application inside its process.
+:class:`~localcdap.apps.child.AppRuntime` is the application inside its process.
 """

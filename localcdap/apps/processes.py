@@ -1,18 +1,244 @@
-"""The processes of all applications: started by the first call, replaced when they die, ended when idle."""
+"""The processes of applications, from the host's side: starting, calling and ending them.
+
+A process is started by the first call, replaced when it dies, and ended when idle.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import logging
+import os
+import secrets
+import signal
+import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NoReturn, TypeVar
 
-from localcdap.api.errors import HostLostError
-from localcdap.apps.process import AppProcess
+import msgspec
+
+from localcdap.api.errors import HostError, HostLostError, PluginError
+from localcdap.apps.child import ENDPOINT, AppEndpoint, AppStartRequest
+from localcdap.apps.model import AppAnswer, AppRequest
+from localcdap.apps.platform import AppServices
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.datasets.transactions import TransactionService
+from localcdap.processes.limits import IS_LINUX
+from localcdap.processes.spawn import PIPE, OutputTail, build_main_command, start_process
+from localcdap.processes.tree import end_tree
+from localcdap.rpc.client import Client
+from localcdap.rpc.host_record import HostRecord, get_socket_address
+from localcdap.rpc.server import Server
+from localcdap.security.access import AccessChecks
+from localcdap.transactions.calls import TRANSACTIONS
+
+_START_S: Final = 30.0
+_PAUSE_S: Final = 0.01
+_END_S: Final = 10.0
+"""Longer than the parent of an application takes to end all that the application has started."""
+_OUTPUT_KEPT: Final = 50
+"""The last lines of an application's output, which are kept to explain a crash."""
+_numbers: Final = itertools.count()
+_CHILD: Final = "localcdap.apps.child"
+_READ_BYTES: Final = 65536
+
+
+class AppProcess:
+    """A running application. Threads may share it.
+
+    :param home: the instance's folder.
+    :param services: the services of this process that the application may call.
+    :param checks: those of the calls that it makes for its caller.
+    :param transactions: a service for this process only; its open transactions are rolled back when the
+        process ends.
+    :raises PluginError: when the process cannot be started, or the application's code raises.
+    """
+
+    def __init__(
+        self,
+        app: ApplicationRef,
+        home: Path,
+        services: AppServices,
+        checks: AccessChecks,
+        transactions: TransactionService,
+        memory_mb: int,
+    ) -> None:
+        self.app: Final = app
+        self.used = time.monotonic()
+        """The time of the last beginning or end of a call."""
+        self._name = app.application.name
+        self._calls = 0
+        self._counting = threading.Lock()
+        self._closing = threading.Lock()
+        self._output = OutputTail(_OUTPUT_KEPT)
+        self._transactions = transactions
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._client: Client | None = None
+        self._ended = threading.Event()
+        key = secrets.token_bytes(32)
+        unique = home / f"{os.getpid()}-{next(_numbers)}"
+        address, own = get_socket_address(unique / "host"), get_socket_address(unique / "app")
+        self._addresses = (address, own)
+        self._server = Server(
+            address,
+            key,
+            {**vars(services), TRANSACTIONS: transactions},
+            partial(services.perform, checks),
+        )
+        host = HostRecord(os.getpid(), "", address, key.hex())
+        self._start(AppStartRequest(app, host, own, memory_mb))
+        try:
+            self._client = self._connect(HostRecord(self.pid, "", own, key.hex()))
+            self._get_endpoint(_START_S).load()
+        except (HostLostError, TimeoutError) as error:
+            self._raise_lost(error, "while it was loaded")
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid if self._popen else 0
+
+    @property
+    def is_alive(self) -> bool:
+        return self._popen is not None and self._popen.poll() is None
+
+    @property
+    def calls(self) -> int:
+        """How many calls are running."""
+        return self._calls
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no call is running."""
+        return self._calls == 0
+
+    def take(self) -> None:
+        """Register a call: the process is not idle until :meth:`give_back`."""
+        with self._counting:
+            self._calls += 1
+        self.used = time.monotonic()
+
+    def give_back(self) -> None:
+        self.used = time.monotonic()
+        with self._counting:
+            self._calls -= 1
+
+    def answer(self, request: AppRequest, limit_s: float) -> AppAnswer:
+        """Call a service of the application.
+
+        :raises PluginError: when the process ended, or did not answer in time; it is then ended.
+        """
+        what = f"while it answered {request.method} {request.path}"
+        with self._translate_errors(what, limit_s):
+            return self._get_endpoint(limit_s).answer(request)
+
+    def deliver(self, listener: str, limit_s: float) -> int:
+        """Deliver the waiting events to a listener.
+
+        :raises PluginError: as for :meth:`answer`, and when the listener raised.
+        """
+        with self._translate_errors(f"in listener '{listener}'", limit_s):
+            return self._get_endpoint(limit_s).deliver(listener)
+
+    def close(self) -> None:
+        """End the process and all processes that it started. Several threads may call this."""
+        with self._closing:
+            self._close()
+
+    def _close(self) -> None:
+        if self._popen is not None:
+            # Where it has a parent, this one ends what the application has started, see fork_below_parent.
+            end_tree(self._popen, _END_S if IS_LINUX else 0.0)
+        self._ended.wait(1.0)
+        if self._client is not None:
+            self._client.close()
+        self._server.close(grace_s=0.5)
+        self._transactions.close()
+        for address in self._addresses:
+            Path(address).unlink(missing_ok=True)
+
+    def _get_endpoint(self, limit_s: float) -> AppEndpoint:
+        assert self._client is not None
+        return self._client.make_proxy(ENDPOINT, AppEndpoint, limit_s)
+
+    @contextlib.contextmanager
+    def _translate_errors(self, what: str, limit_s: float) -> Iterator[None]:
+        try:
+            yield
+        except HostLostError as error:
+            self._raise_lost(error, what)
+        except TimeoutError:
+            self.close()
+            raise PluginError(
+                f"Application '{self._name}' was ended because it took more than {limit_s:g} s {what}.",
+                "Look for an endless loop or a slow call in it, or raise app.time_limit_s.",
+            ) from None
+
+    def _start(self, order: AppStartRequest) -> None:
+        started = threading.Event()
+        # The thread that starts a process must live as long as it: Linux treats the thread as the parent.
+        threading.Thread(
+            target=self._run, args=(order, started), name=f"app-{self._name}", daemon=True
+        ).start()
+        started.wait()
+
+    def _run(self, order: AppStartRequest, started: threading.Event) -> None:
+        command = build_main_command(_CHILD, os.getpid())
+        try:
+            self._popen = start_process(command, input=PIPE, output=PIPE)
+            assert self._popen.stdin is not None
+            with contextlib.suppress(BrokenPipeError), self._popen.stdin as stdin:
+                stdin.write(msgspec.msgpack.encode(order))
+        except OSError as error:
+            self._output.add(f"{error}\n".encode())
+        started.set()
+        if self._popen is not None and self._popen.stdout is not None:
+            while data := os.read(self._popen.stdout.fileno(), _READ_BYTES):
+                for line in self._output.add(data):
+                    _LOG.debug("%s: %s", self._name, line)
+            self._popen.wait()
+        # No caller may have noticed the end of the process; its open transactions would block others.
+        self._transactions.close()
+        self._ended.set()
+
+    def _connect(self, record: HostRecord) -> Client:
+        deadline = time.monotonic() + _START_S
+        while True:
+            try:
+                return Client(record)
+            except HostError as error:
+                if not self.is_alive or time.monotonic() > deadline:
+                    raise HostLostError(error.message) from None
+                time.sleep(_PAUSE_S)
+
+    def _raise_lost(self, error: Exception, what: str) -> NoReturn:
+        """Close the process and report how it ended.
+
+        :raises PluginError: always.
+        """
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if self._popen is not None:
+                self._popen.wait(1.0)
+        code = self._popen.poll() if self._popen is not None else None
+        self.close()
+        if code is None:
+            how = f"could not be reached ({error})"
+        elif code < 0:
+            how = f"was ended by {signal.Signals(-code).name}"
+        else:
+            how = f"ended its process with exit code {code}"
+        raise PluginError(
+            f"Application '{self._name}' {how} {what}.",
+            "The next call starts it again.",
+            traceback=self._output.lines,
+        ) from None
+
 
 _LOG: Final = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -27,7 +253,8 @@ class AppProcesses:
     further ones for its own calls.
 
     :param home: the instance's folder.
-    :param services: the services of this process that applications can call, by name.
+    :param services: the services of this process that applications may call.
+    :param checks: those of the calls that applications make for their callers.
     :param transactions: creates the transaction service of one process.
     :param idle_s: seconds without a call after which a process is ended.
     """
@@ -35,13 +262,16 @@ class AppProcesses:
     def __init__(
         self,
         home: Path,
-        services: Mapping[str, object],
+        services: AppServices,
+        checks: AccessChecks,
         transactions: Callable[[], TransactionService],
         *,
         memory_mb: int,
         idle_s: float,
     ) -> None:
-        self._start: Final = lambda app: AppProcess(app, home, services, transactions(), memory_mb)
+        self._start: Final = lambda app: AppProcess(
+            app, home, services, checks, transactions(), memory_mb
+        )
         self._idle_s = idle_s
         self._slots: dict[str, _Slot] = {}
         self._changing = threading.Lock()

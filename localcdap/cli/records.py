@@ -11,8 +11,7 @@ from typing import Any, Final
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
 from localcdap.cli.output import StyledText, echo, print_table, secho
-from localcdap.engine.messages.altered_values import AlteredValues
-from localcdap.engine.messages.samples import RejectedRecord, StageProblem
+from localcdap.engine.messages.samples import AlteredValues, RejectedRecord, StageProblem
 from localcdap.expectations.results import RuleResult, describe_result
 from localcdap.files.json_records import parse_document_or_lines
 from localcdap.runs.model import format_payload

@@ -23,7 +23,7 @@ from localcdap.api.record_json import decode_json_records
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.files.arrow_files import note_schema
 from localcdap.runs.recipe_rows import build_copy_document, run_document
-from localcdap.sandbox.record_pages import SchemaMerger, cast_table
+from localcdap.sandbox.record_samples import SchemaMerger, cast_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -169,7 +169,7 @@ def make_job_directory(directory: Path) -> None:
     """Make the directory of a Spark job below the directory that a DataFrame will be written to.
 
     Spark would make it itself and run ``chmod`` for it, during which the only interrupt of an operation is
-    lost (:mod:`localcdap.engine.driver.operations`). Spark removes it when the job ends.
+    lost (:mod:`localcdap.engine.driver.execution`). Spark removes it when the job ends.
     """
     (directory / JOB_DIRECTORY).mkdir(parents=True)
 

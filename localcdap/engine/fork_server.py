@@ -11,8 +11,8 @@ import os
 import time
 from pathlib import Path
 
-from localcdap.engine.exit_codes import EXIT_FILE, REPORTED
 from localcdap.engine.local.forks import SOCKET
+from localcdap.engine.messages.orders import EXIT_FILE, REPORTED
 from localcdap.processes.fork_protocol import describe_origin
 from localcdap.processes.fork_server import ForkServer, FreeForks, LoadedCode, SocketEntrance
 from localcdap.processes.limits import end_with_parent

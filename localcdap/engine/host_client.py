@@ -1,4 +1,4 @@
-"""Requests of a run process to the host: tables, statements, metadata, secure keys, connections.
+"""Requests of a run process to the host: tables, statements, metadata, secure keys, connections, topics.
 
 A run process outlives its host, so every call connects to the host that serves the instance at that moment,
 and starts one when there is none. Without an instance (in tests of single stages) there is no host to ask.
@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -58,9 +58,12 @@ from localcdap.engine.messages.spool import (
 )
 from localcdap.messaging.consumer import SpoolWriter
 from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.rpc import background_host
+from localcdap.rpc import host_lock
 from localcdap.rpc.client import Client
+from localcdap.rpc.frames import Call
+from localcdap.rpc.methods import make_proxy
 
+_S = TypeVar("_S")
 _LOG: Final = logging.getLogger("localcdap.engine")
 
 
@@ -71,7 +74,7 @@ def connect_to_host(home: Path) -> Client:
     :raises HostError: when no host can be started or reached.
     """
     try:
-        client, _ = background_host.connect_to_host(home)
+        client, _ = host_lock.connect_to_host(home)
         return client
     except HostError:
         raise
@@ -79,6 +82,22 @@ def connect_to_host(home: Path) -> Client:
         raise HostError(
             f"No host serves the instance {home}: {error.message}", error.corrective_action
         ) from error
+
+
+class _HostCalls:
+    """Makes each call to the host that serves the instance at that moment."""
+
+    def __init__(self, home: str | Path) -> None:
+        self._home = Path(home)
+
+    def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
+        with connect_to_host(self._home) as client:
+            return client.call(call, result, timeout_s)
+
+
+def _get_service(home: str | Path, name: str, service: type[_S]) -> _S:
+    """Return a proxy of a service of the host."""
+    return make_proxy(_HostCalls(home), name, service)
 
 
 def flush_to_host(order: WorkOrder) -> None:
@@ -91,8 +110,7 @@ def flush_to_host(order: WorkOrder) -> None:
     if order.host_directory is None:
         return
     try:
-        with connect_to_host(Path(order.host_directory)) as client:
-            client.make_proxy(RUNS, RunMessages).drain_spool(order.run_id)
+        _get_service(order.host_directory, RUNS, RunMessages).drain_spool(order.run_id)
     except HostError as error:
         _LOG.warning("What the sinks wrote may reach its tables later: %s", error.message)
 
@@ -108,7 +126,7 @@ class HostTables:
     """
 
     def __init__(self, home: Path, directory: Path) -> None:
-        self._home: Final = home
+        self._tables: Final = _get_service(home, TABLE_EXPORTS, TableExports)
         self._directory: Final = directory
         self._numbers: Final = itertools.count()
 
@@ -118,16 +136,11 @@ class HostTables:
         :raises NotFoundError: when the table does not exist.
         """
         directory = self._directory / str(next(self._numbers))
-        with connect_to_host(self._home) as client:
-            return client.make_proxy(TABLE_EXPORTS, TableExports).export(
-                namespace, name, str(directory)
-            )
+        return self._tables.export(namespace, name, str(directory))
 
     def find(self, namespace: str, name: str) -> TableShape | None:
         """Return the columns of a table; None when it does not exist."""
-        with connect_to_host(self._home) as client:
-            shapes = client.make_proxy(TABLE_EXPORTS, TableExports).read_shapes(namespace)
-            return keep_table(shapes.get(name))
+        return keep_table(self._tables.read_shapes(namespace).get(name))
 
 
 class NoHostTables:
@@ -162,8 +175,8 @@ def create_table_finder(order: WorkOrder) -> FindTable:
     def fetch_shapes() -> dict[str, TableShape]:
         if order.host_directory is None:
             return {}
-        with connect_to_host(Path(order.host_directory)) as client:
-            return client.make_proxy(TABLE_EXPORTS, TableExports).read_shapes(order.namespace)
+        tables = _get_service(order.host_directory, TABLE_EXPORTS, TableExports)
+        return tables.read_shapes(order.namespace)
 
     return lambda name: fetch_shapes().get(name)
 
@@ -182,8 +195,7 @@ def execute_statements(
             "Statements cannot be executed: this run has no host.",
             "Run the pipeline through localcdap.",
         )
-    with connect_to_host(Path(home)) as client:
-        result = client.make_proxy(TABLE_STATEMENTS, TableStatements).carry_out(statements)
+    result = _get_service(home, TABLE_STATEMENTS, TableStatements).carry_out(statements)
     return TableResult(result.rows, _read_first_row(result.first)), result.reads
 
 
@@ -206,14 +218,8 @@ def create_declarer(
     """
     if order.host_directory is None or order.preview is not None or order.cases:
         return None
-    home = Path(order.host_directory)
-
-    def declare(stage: str, declaration: DatasetDeclaration) -> DatasetFiles | None:
-        with connect_to_host(home) as client:
-            service = client.make_proxy(RUN_DATASETS, DatasetDeclarations)
-            return service.declare(order.namespace, stage, declaration)
-
-    return declare
+    service = _get_service(order.host_directory, RUN_DATASETS, DatasetDeclarations)
+    return partial(service.declare, order.namespace)
 
 
 # -- topics ---------------------------------------------------------------------------------
@@ -231,32 +237,30 @@ class HostTopics:
     def has(self, namespace: str, name: str) -> bool:
         """Return whether there is a topic."""
         try:
-            with self._connect() as client:
-                client.make_proxy(MESSAGING, TopicMessages).describe_topic(namespace, name)
+            self._get_topics().describe_topic(namespace, name)
         except NotFoundError:
             return False
         return True
 
     def create(self, namespace: str, name: str) -> None:
         """Create a topic, unless it exists."""
-        with contextlib.suppress(ConflictError), self._connect() as client:
-            client.make_proxy(MESSAGING, TopicMessages).create_topic(namespace, name)
+        with contextlib.suppress(ConflictError):
+            self._get_topics().create_topic(namespace, name)
 
     def publish(self, namespace: str, name: str, payloads: Sequence[Any]) -> None:
         """Publish messages, all or none.
 
         :raises NotFoundError: when there is no such topic.
         """
-        with self._connect() as client:
-            client.make_proxy(MESSAGING, TopicMessages).publish(namespace, name, list(payloads))
+        self._get_topics().publish(namespace, name, list(payloads))
 
-    def _connect(self) -> Client:
+    def _get_topics(self) -> TopicMessages:
         if self._home is None:
             raise HostError(
                 "Topics cannot be used: this run has no host.",
                 "Run the pipeline through localcdap.",
             )
-        return connect_to_host(Path(self._home))
+        return _get_service(self._home, MESSAGING, TopicMessages)
 
 
 # -- metadata -------------------------------------------------------------------------------
@@ -273,8 +277,7 @@ def create_metadata_reader(home: str | None) -> Callable[[MetadataEntity], Scope
     def read(entity: MetadataEntity) -> ScopedMetadata:
         if home is None:
             raise HostError("this run has no host.", "Run the pipeline through localcdap.")
-        with connect_to_host(Path(home)) as client:
-            return client.make_proxy(METADATA, MetadataReads).get(entity)
+        return _get_service(home, METADATA, MetadataReads).get(entity)
 
     return read
 
@@ -291,8 +294,7 @@ def create_metadata_check(home: str | None) -> Callable[[MetadataEntity], None]:
     def check(entity: MetadataEntity) -> None:
         if home is None or entity.type not in KEY_SEQUENCES:
             return
-        with connect_to_host(Path(home)) as client:
-            client.make_proxy(SECURITY, PrivilegeChecks).enforce(entity, [Permission.WRITE])
+        _get_service(home, SECURITY, PrivilegeChecks).enforce(entity, [Permission.WRITE])
 
     return check
 
@@ -312,22 +314,11 @@ def get_secrets(order: WorkOrder) -> Secrets:
 def _create_secrets(_run_id: str, namespace: str, home: str | None) -> Secrets:
     if home is None:
         return Secrets(None)
-
-    def fetch_key(key: str) -> str:
-        with connect_to_host(Path(home)) as client:
-            return client.make_proxy(SECURE_KEYS, SecureKeys).get(namespace, key)
-
-    def fetch_properties(name: str) -> dict[str, str]:
-        with connect_to_host(Path(home)) as client:
-            return client.make_proxy(CONNECTIONS, ConnectionProperties).get_properties(
-                namespace, name
-            )
-
-    def fetch_token(provider: str, credential: str) -> dict[str, str]:
-        with connect_to_host(Path(home)) as client:
-            return client.make_proxy(OAUTH, OAuthTokens).get_recent_token(provider, credential)
-
-    return Secrets(fetch_key, fetch_properties, fetch_token)
+    return Secrets(
+        partial(_get_service(home, SECURE_KEYS, SecureKeys).get, namespace),
+        partial(_get_service(home, CONNECTIONS, ConnectionProperties).get_properties, namespace),
+        _get_service(home, OAUTH, OAuthTokens).get_recent_token,
+    )
 
 
 class RedactingSpoolWriter(SpoolWriter):
@@ -370,3 +361,38 @@ class RedactingSpoolWriter(SpoolWriter):
                 ]
                 return replace(message, stages=stages)
         return message
+
+
+class TopicAccess:
+    """A :class:`localcdap.api.topics.TopicContext`, as a part of the context of a stage."""
+
+    namespace: str
+    _topics: HostTopics
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception:
+        """Return the error of the stage with a message."""
+        raise NotImplementedError
+
+    def has_topic(self, name: str, namespace: str | None = None) -> bool:
+        """Return whether there is a topic."""
+        with self._topic_scope():
+            return self._topics.has(namespace or self.namespace, name)
+
+    def create_topic(self, name: str) -> None:
+        """Create a topic in the namespace of the run, unless it exists."""
+        with self._topic_scope():
+            self._topics.create(self.namespace, name)
+
+    def publish_messages(
+        self, topic: str, payloads: Sequence[Any], namespace: str | None = None
+    ) -> None:
+        """Publish messages on a topic, all or none."""
+        with self._topic_scope():
+            self._topics.publish(namespace or self.namespace, topic, payloads)
+
+    @contextlib.contextmanager
+    def _topic_scope(self) -> Iterator[None]:
+        try:
+            yield
+        except LocalcdapError as error:
+            raise self.fail(error.message, error.corrective_action) from None

@@ -22,7 +22,7 @@ from localcdap.engine.messages.orders import WorkOrder
 from localcdap.rpc.client import Client
 from localcdap.rpc.frames import Call
 from localcdap.rpc.methods import get_remote_method, make_proxy
-from localcdap.sandbox.loaded_types import LoadedTypes
+from localcdap.sandbox.dataset_calls import LoadedTypes
 from localcdap.transactions.calls import TRANSACTIONS, Accessor, TransactionCalls
 from localcdap.transactions.client import HostTransactionRunner
 

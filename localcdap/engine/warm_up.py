@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.engine.endpoint import Endpoint
-from localcdap.engine.local.server_record import LEASES, read_server_record
-from localcdap.processes.leases import are_leases_held
+from localcdap.engine.local.server import LEASES, read_server_record
 from localcdap.processes.limits import end_with_parent, protect_new_files
+from localcdap.processes.single_instance import are_leases_held
 from localcdap.processes.spawn import lower_priority, start_process
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from localcdap.expectations.rules import (
     RuleAction,
     Unique,
 )
-from localcdap.expectations.values import to_column_value
+from localcdap.expectations.schema_checks import to_column_value
 from localcdap.java.regex import compile_regex
 
 if TYPE_CHECKING:

@@ -12,11 +12,10 @@ from localcdap.api.errors import ConflictError, HostLostError, NotFoundError
 from localcdap.home import Home
 from localcdap.host.control import CONTROL, HostControl
 from localcdap.host.service_table import SERVICES, ServiceEntry, ServiceTable
-from localcdap.rpc.background_host import connect_to_host
 from localcdap.rpc.client import Client
-from localcdap.rpc.fingerprint import compute_fingerprint
 from localcdap.rpc.frames import Call
-from localcdap.rpc.host_lock import HostLock, connect_or_become_host
+from localcdap.rpc.host_lock import HostLock, connect_or_become_host, connect_to_host
+from localcdap.rpc.host_record import compute_fingerprint
 from localcdap.rpc.host_start import EXPECTS_RUN
 from localcdap.rpc.methods import get_remote_method, make_proxy
 from localcdap.version import VERSION

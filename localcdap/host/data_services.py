@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from localcdap.api.app.transactions import TransactionLimits
 from localcdap.api.errors import DiskFullError
-from localcdap.apps.deployer import AppDeployer
-from localcdap.apps.jobs.launcher import JobLauncher
+from localcdap.apps.jobs.process import JobLauncher
 from localcdap.apps.jobs.service import JobService
+from localcdap.apps.platform import AppServices
 from localcdap.apps.processes import AppProcesses
+from localcdap.apps.storage import AppDeployer
 from localcdap.artifacts.catalog import make_change_publisher
 from localcdap.artifacts.directories.trash import move_folders_to_trash
 from localcdap.artifacts.model import SyncReport
@@ -57,7 +58,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.openlineage.destinations import MIB, Destination, EventFile
 from localcdap.pipeline.application_rows import ApplicationRows
 from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.runs.lineage_runs import StoredRuns
+from localcdap.runs.metadata import StoredRuns
 from localcdap.runs.startup.profiles import Profiles, RemoteProfile
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.schedules.records import describe_schedules
@@ -123,17 +124,19 @@ def read_profiles(settings: Settings) -> Profiles:
 def create_app_processes(
     home: Home,
     settings: Settings,
-    services: Mapping[str, object],
+    services: AppServices,
+    checks: AccessChecks,
     transactions: Callable[[], TransactionService],
 ) -> AppProcesses:
     """Return the processes of system applications; none is running yet.
 
-    :param services: those of the host that applications can call, by name.
+    :param services: those of the host that applications may call.
     :param transactions: creates the transaction service of one process.
     """
     return AppProcesses(
         home.path,
         services,
+        checks,
         transactions,
         memory_mb=settings.app_memory_mb,
         idle_s=settings.app_idle_minutes * 60,

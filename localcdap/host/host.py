@@ -11,9 +11,8 @@ from typing import Final
 from localcdap.home import Home
 from localcdap.host.control import CONTROL, HostControl
 from localcdap.host.services import HostServices
-from localcdap.rpc.fingerprint import compute_fingerprint
 from localcdap.rpc.host_lock import HostLock
-from localcdap.rpc.host_record import clear_host_record
+from localcdap.rpc.host_record import clear_host_record, compute_fingerprint
 from localcdap.rpc.host_start import HostStart
 from localcdap.security.access import AccessChecks
 

@@ -9,7 +9,7 @@ A client imports only the classes of the services that it calls: all of them tak
 
 from __future__ import annotations
 
-import pkgutil
+import importlib
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast, overload
 
@@ -71,24 +71,29 @@ _S = TypeVar("_S")
 
 
 class ServiceEntry(Generic[_S]):
-    """The declaration of one service. Read from an instance of the table, it is the service itself."""
+    """The declaration of one service. Read from an instance of the table, it is the service itself.
 
-    def __init__(self, name: str, service: str) -> None:
-        """Declare a service.
+    The annotation of the attribute names the class.
 
-        :param service: its class, as ``module:Class``; it is imported at the first use.
-        """
-        self.name: Final = name
+    :param module: the module of the class, below ``localcdap``; it is imported at the first use.
+    :param name: between processes; "" for that of the attribute.
+    """
+
+    def __init__(self, module: str, name: str = "") -> None:
+        self.module: Final = f"localcdap.{module}"
+        self.name = name
         self.attribute = ""
-        self._class: Final = service
+        self._class = ""
 
     @cached_property
     def service(self) -> type[_S]:
         """The class of the service."""
-        return cast(type[_S], pkgutil.resolve_name(self._class))
+        return cast(type[_S], getattr(importlib.import_module(self.module), self._class))
 
     def __set_name__(self, owner: type, attribute: str) -> None:
         self.attribute = attribute
+        self.name = self.name or attribute
+        self._class = owner.__annotations__[attribute].partition("[")[2].rstrip("]")
 
     @overload
     def __get__(self, table: None, owner: type) -> Self: ...
@@ -101,123 +106,60 @@ class ServiceEntry(Generic[_S]):
 class ServiceTable:
     """The services as typed attributes; a subclass says where they are."""
 
-    artifacts: ServiceEntry[ArtifactService] = ServiceEntry(
-        "artifacts", "localcdap.artifacts.service:ArtifactService"
-    )
-    studio: ServiceEntry[StudioService] = ServiceEntry(
-        "studio", "localcdap.pipeline.service:StudioService"
-    )
-    editing: ServiceEntry[EditingService] = ServiceEntry(
-        "editing", "localcdap.pipeline.editing.service:EditingService"
-    )
-    applications: ServiceEntry[ApplicationService] = ServiceEntry(
-        "applications", "localcdap.pipeline.library.applications:ApplicationService"
-    )
-    templates: ServiceEntry[TemplateService] = ServiceEntry(
-        "templates", "localcdap.pipeline.library.templates:TemplateService"
-    )
-    drafts: ServiceEntry[DraftService] = ServiceEntry(
-        "drafts", "localcdap.pipeline.library.drafts:DraftService"
-    )
-    runs: ServiceEntry[RunService] = ServiceEntry("runs", "localcdap.runs.service:RunService")
-    statistics: ServiceEntry[RunStatisticsService] = ServiceEntry(
-        "statistics", "localcdap.runs.statistics.service:RunStatisticsService"
-    )
-    schedules: ServiceEntry[ScheduleService] = ServiceEntry(
-        "schedules", "localcdap.schedules.service:ScheduleService"
-    )
-    previews: ServiceEntry[PreviewService] = ServiceEntry(
-        "previews", "localcdap.runs.preview.service:PreviewService"
-    )
-    cases: ServiceEntry[PipelineTestService] = ServiceEntry(
-        "cases", "localcdap.pipeline_tests.service:PipelineTestService"
-    )
-    debugging: ServiceEntry[DebugService] = ServiceEntry(
-        "debugging", "localcdap.runs.debug.service:DebugService"
-    )
-    methods: ServiceEntry[MethodService] = ServiceEntry(
-        "methods", "localcdap.pipeline.methods:MethodService"
-    )
-    paths: ServiceEntry[PathService] = ServiceEntry(
-        "paths", "localcdap.pipeline.paths.service:PathService"
-    )
-    recordings: ServiceEntry[RecordingService] = ServiceEntry(
-        "recordings", "localcdap.pipeline.recordings.service:RecordingService"
-    )
-    apps: ServiceEntry[AppService] = ServiceEntry("apps", "localcdap.apps.service:AppService")
-    jobs: ServiceEntry[JobService] = ServiceEntry("jobs", "localcdap.apps.jobs.service:JobService")
-    datasets: ServiceEntry[DatasetService] = ServiceEntry(
-        "datasets", "localcdap.datasets.instances:DatasetService"
-    )
+    artifacts: ServiceEntry[ArtifactService] = ServiceEntry("artifacts.service")
+    studio: ServiceEntry[StudioService] = ServiceEntry("pipeline.service")
+    editing: ServiceEntry[EditingService] = ServiceEntry("pipeline.editing.service")
+    applications: ServiceEntry[ApplicationService] = ServiceEntry("pipeline.library.applications")
+    templates: ServiceEntry[TemplateService] = ServiceEntry("pipeline.library.templates")
+    drafts: ServiceEntry[DraftService] = ServiceEntry("pipeline.library.drafts")
+    runs: ServiceEntry[RunService] = ServiceEntry("runs.service")
+    statistics: ServiceEntry[RunStatisticsService] = ServiceEntry("runs.statistics.service")
+    schedules: ServiceEntry[ScheduleService] = ServiceEntry("schedules.service")
+    previews: ServiceEntry[PreviewService] = ServiceEntry("runs.preview.service")
+    cases: ServiceEntry[PipelineTestService] = ServiceEntry("pipeline_tests.service")
+    debugging: ServiceEntry[DebugService] = ServiceEntry("runs.debug.service")
+    methods: ServiceEntry[MethodService] = ServiceEntry("pipeline.methods")
+    paths: ServiceEntry[PathService] = ServiceEntry("pipeline.paths.service")
+    recordings: ServiceEntry[RecordingService] = ServiceEntry("pipeline.recordings.service")
+    apps: ServiceEntry[AppService] = ServiceEntry("apps.service")
+    jobs: ServiceEntry[JobService] = ServiceEntry("apps.jobs.service")
+    datasets: ServiceEntry[DatasetService] = ServiceEntry("datasets.instances")
     dataset_modules: ServiceEntry[DatasetModuleService] = ServiceEntry(
-        "dataset-modules", "localcdap.datasets.modules:DatasetModuleService"
+        "datasets.modules", "dataset-modules"
     )
-    tables: ServiceEntry[TableService] = ServiceEntry(
-        "tables", "localcdap.datasets.service:TableService"
-    )
-    table_exports: ServiceEntry[TableService] = ServiceEntry(
-        TABLE_EXPORTS, "localcdap.datasets.service:TableService"
-    )
+    tables: ServiceEntry[TableService] = ServiceEntry("datasets.service")
+    table_exports: ServiceEntry[TableService] = ServiceEntry("datasets.service", TABLE_EXPORTS)
     table_statements: ServiceEntry[StatementService] = ServiceEntry(
-        TABLE_STATEMENTS, "localcdap.datasets.statements:StatementService"
+        "datasets.statements", TABLE_STATEMENTS
     )
-    run_datasets: ServiceEntry[RunDatasets] = ServiceEntry(
-        RUN_DATASETS, "localcdap.datasets.planner:RunDatasets"
-    )
-    sql: ServiceEntry[SqlService] = ServiceEntry("sql", "localcdap.datasets.sql:SqlService")
-    structured_tables: ServiceEntry[TableAdmin] = ServiceEntry(
-        ADMIN, "localcdap.store.structured.admin:TableAdmin"
-    )
+    run_datasets: ServiceEntry[RunDatasets] = ServiceEntry("datasets.planner", RUN_DATASETS)
+    sql: ServiceEntry[SqlService] = ServiceEntry("datasets.sql")
+    structured_tables: ServiceEntry[TableAdmin] = ServiceEntry("store.structured.admin", ADMIN)
     transaction_service: ServiceEntry[TransactionService] = ServiceEntry(
-        TRANSACTIONS, "localcdap.datasets.transactions:TransactionService"
+        "datasets.transactions", TRANSACTIONS
     )
-    metadata: ServiceEntry[MetadataService] = ServiceEntry(
-        "metadata", "localcdap.metadata.service:MetadataService"
-    )
-    lineage: ServiceEntry[LineageService] = ServiceEntry(
-        "lineage", "localcdap.metadata.lineage.service:LineageService"
-    )
-    impact: ServiceEntry[ImpactService] = ServiceEntry(
-        "impact", "localcdap.metadata.lineage.impact_service:ImpactService"
-    )
-    audit: ServiceEntry[AuditService] = ServiceEntry(
-        "audit", "localcdap.metadata.audit:AuditService"
-    )
-    openlineage: ServiceEntry[OpenLineageService] = ServiceEntry(
-        "openlineage", "localcdap.openlineage.service:OpenLineageService"
-    )
-    database: ServiceEntry[DatabaseService] = ServiceEntry(
-        "database", "localcdap.store.service:DatabaseService"
-    )
-    messaging: ServiceEntry[MessagingService] = ServiceEntry(
-        "messaging", "localcdap.messaging.service:MessagingService"
-    )
-    namespaces: ServiceEntry[NamespaceService] = ServiceEntry(
-        "namespaces", "localcdap.namespaces.service:NamespaceService"
-    )
-    preferences: ServiceEntry[PreferenceService] = ServiceEntry(
-        "preferences", "localcdap.namespaces.preferences:PreferenceService"
-    )
+    metadata: ServiceEntry[MetadataService] = ServiceEntry("metadata.service")
+    lineage: ServiceEntry[LineageService] = ServiceEntry("metadata.lineage.service")
+    impact: ServiceEntry[ImpactService] = ServiceEntry("metadata.lineage.impact_service")
+    audit: ServiceEntry[AuditService] = ServiceEntry("metadata.audit")
+    openlineage: ServiceEntry[OpenLineageService] = ServiceEntry("openlineage.service")
+    database: ServiceEntry[DatabaseService] = ServiceEntry("store.service")
+    messaging: ServiceEntry[MessagingService] = ServiceEntry("messaging.service")
+    namespaces: ServiceEntry[NamespaceService] = ServiceEntry("namespaces.service")
+    preferences: ServiceEntry[PreferenceService] = ServiceEntry("namespaces.preferences")
     connections: ServiceEntry[ConnectionService] = ServiceEntry(
-        CONNECTIONS, "localcdap.namespaces.connections:ConnectionService"
+        "namespaces.connections", CONNECTIONS
     )
-    connectors: ServiceEntry[ConnectorService] = ServiceEntry(
-        "connectors", "localcdap.connectors.service:ConnectorService"
-    )
+    connectors: ServiceEntry[ConnectorService] = ServiceEntry("connectors.service")
     secure_keys: ServiceEntry[SecureKeyService] = ServiceEntry(
-        SECURE_KEYS, "localcdap.namespaces.secure_keys:SecureKeyService"
+        "namespaces.secure_keys", SECURE_KEYS
     )
-    oauth: ServiceEntry[OAuthService] = ServiceEntry(
-        OAUTH, "localcdap.namespaces.oauth:OAuthService"
-    )
-    sync: ServiceEntry[SyncService] = ServiceEntry("sync", "localcdap.sync.service:SyncService")
+    oauth: ServiceEntry[OAuthService] = ServiceEntry("namespaces.oauth", OAUTH)
+    sync: ServiceEntry[SyncService] = ServiceEntry("sync.service")
     client_documents: ServiceEntry[ClientDocumentService] = ServiceEntry(
-        "client-documents", "localcdap.namespaces.client_documents:ClientDocumentService"
+        "namespaces.client_documents", "client-documents"
     )
-
-    security: ServiceEntry[SecurityService] = ServiceEntry(
-        SECURITY, "localcdap.security.service:SecurityService"
-    )
+    security: ServiceEntry[SecurityService] = ServiceEntry("security.service", SECURITY)
 
     def get_service(self, entry: ServiceEntry[_S]) -> _S:
         """Return the service that an entry declares, or a proxy that calls it."""

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from functools import partial
 
 from localcdap.api.locations import Locations
-from localcdap.apps.child import CONNECTIONS, MESSAGING, PLATFORM
-from localcdap.apps.connections import AppConnections
-from localcdap.apps.files import AppFiles
-from localcdap.apps.jobs.launcher import JobLauncher
+from localcdap.apps.jobs.process import JobLauncher
 from localcdap.apps.listeners import AppListeners
-from localcdap.apps.platform import AppData, AppMetadata, AppPlatform
+from localcdap.apps.platform import AppPlatform, AppServices
 from localcdap.apps.service import AppService, RequestedInstances
+from localcdap.apps.storage import AppFiles
 from localcdap.artifacts.directories.watcher import FolderWatcher
 from localcdap.connectors.instance_rows import InstanceRows
 from localcdap.connectors.service import ConnectorService
@@ -56,26 +54,27 @@ from localcdap.runs.preview.service import PreviewService
 from localcdap.runs.records import RunRecords
 from localcdap.runs.retention import RunRetention
 from localcdap.runs.service import RunService
-from localcdap.runs.startup.capacity import count_parallel_runs
 from localcdap.runs.startup.preparation import RunPreparer, RunReport
-from localcdap.runs.startup.processes import RunProcess
+from localcdap.runs.startup.processes import RunProcess, count_parallel_runs
 from localcdap.runs.startup.profiles import NATIVE
 from localcdap.runs.startup.provisioners import Provisioners
 from localcdap.runs.statistics.service import RunStatisticsService
 from localcdap.sandbox.pool import PluginWorkers
-from localcdap.schedules.changes import ScheduleChanges
-from localcdap.schedules.earlier_pipelines import EarlierPipelines
-from localcdap.schedules.listener import DeploymentObserver, ScheduleListener
-from localcdap.schedules.plans import StoredPlans
+from localcdap.schedules.changes import (
+    DeploymentObserver,
+    EarlierPipelines,
+    ScheduleChanges,
+    ScheduleListener,
+)
 from localcdap.schedules.scheduler import Launcher, Scheduler
 from localcdap.schedules.service import ScheduleService
+from localcdap.schedules.times import StoredPlans
 from localcdap.settings import Settings, load_settings
 from localcdap.store.service import DatabaseService
 from localcdap.store.store import Store
 from localcdap.store.structured.admin import StructuredTables
 from localcdap.sync.kind_table import create_kinds
 from localcdap.sync.service import SyncService
-from localcdap.transactions.calls import ADMIN
 
 
 class HostServices(DataServices):
@@ -305,29 +304,35 @@ class HostServices(DataServices):
     ) -> None:
         """Build the services of system applications, and start their listeners."""
         platform = AppPlatform(
+            store,
+            self._topics,
             self.namespaces,
             self.artifacts,
-            self.preferences,
             self._get_secrets,
-            self.messaging,
-            worker,
             self.methods.caller,
             self._app_files,
-            AppMetadata(store, self._topics, self.metadata),
-            AppData(store, structured.admin),
-            self.datasets,
-            self._authorizer,
+            structured.admin,
             self.jobs,
+            self._authorizer,
+        )
+        services = AppServices(
+            platform,
+            self.namespaces,
+            self.preferences,
+            self.datasets,
+            self.metadata,
+            self.messaging,
+            structured.admin,
+            self.jobs,
+            worker,
+            self.connections,
+            self.connectors,
         )
         processes = create_app_processes(
             home,
             settings,
-            {
-                PLATFORM: platform,
-                MESSAGING: self.messaging,
-                ADMIN: structured.admin,
-                CONNECTIONS: AppConnections(self.connections, self.connectors, self.checks),
-            },
+            services,
+            self.checks,
             lambda: TransactionService(structured, limits=self.transaction_service.get_limits()),
         )
         limit_s = settings.app_time_limit_s

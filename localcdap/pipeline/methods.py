@@ -15,7 +15,7 @@ from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.evaluation import evaluate
-from localcdap.sandbox.plugin_methods import (
+from localcdap.sandbox.plugin_calls import (
     SESSION_MEMORY_MB,
     MethodAnswer,
     MethodRequest,

@@ -39,11 +39,17 @@ This test file shows every key::
     message = "is not defined"           # a part of the message
 
 A file may be JSON with the same keys instead. Records are in the form of :mod:`localcdap.api.record_json`.
+
+Checks of the values of test files.
+
+Each function returns the value, or raises a ValueError whose message is the expected kind of value.
 """
 
 from __future__ import annotations
 
+import datetime
 import json
+import math
 import re
 import tomllib
 from collections.abc import Callable, Sequence
@@ -53,7 +59,6 @@ from typing import Any, Final, TypeVar
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record, format_json_value
 from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline_tests import values
 from localcdap.pipeline_tests.model import (
     Expectation,
     ExpectedFailure,
@@ -61,8 +66,98 @@ from localcdap.pipeline_tests.model import (
     Records,
     TestFileProblem,
     parse_output,
+    read_records,
 )
-from localcdap.pipeline_tests.record_files import read_records
+
+
+def read_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("text")
+    return value
+
+
+def read_argument(value: Any) -> str:
+    """Return a runtime argument, which is text; numbers and booleans are formatted as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    raise ValueError("text")
+
+
+def read_texts(value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError("an array of texts")
+    return value
+
+
+def read_fields(value: Any) -> list[str]:
+    try:
+        return read_texts(value)
+    except ValueError:
+        raise ValueError('an array of names, or "named"') from None
+
+
+def read_table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("a table")
+    return value
+
+
+def read_boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def read_count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError("a number of records")
+    return value
+
+
+def read_positive(value: Any) -> int:
+    if read_count(value) == 0:
+        raise ValueError("a number of records above 0")
+    return int(value)
+
+
+def _read_number(value: Any, expected: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(expected)
+    return float(value)
+
+
+def read_tolerance(value: Any) -> float:
+    if _read_number(value, "a number that is not negative") < 0:
+        raise ValueError("a number that is not negative")
+    return float(value)
+
+
+def read_seconds(value: Any) -> float:
+    if _read_number(value, "a number of seconds above 0") <= 0:
+        raise ValueError("a number of seconds above 0")
+    return float(value)
+
+
+def read_when(value: Any) -> str:
+    if value not in ("validation", "run"):
+        raise ValueError('"validation" or "run"')
+    return str(value)
+
+
+def read_time(value: Any) -> int:
+    """Return a time in milliseconds since 1970; a time without a zone is UTC."""
+    try:
+        moment = datetime.datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        moment = None
+    if not isinstance(moment, datetime.datetime):
+        raise ValueError("a time such as 2026-01-02T03:04:05Z")
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=datetime.UTC)
+    return int(moment.timestamp() * 1000)
+
 
 SUFFIXES: Final = (".test.toml", ".test.json")
 _KEYS: Final = [
@@ -150,28 +245,24 @@ class _Reader:
         self._check_keys((), content, _KEYS)
         test = PipelineTest(file=self._file, name=get_test_name(self._file))
         self._read_pipeline(test, content)
-        test.description = self._get((), content, "description", values.read_text)
-        arguments = self._get((), content, "arguments", values.read_table) or {}
+        test.description = self._get((), content, "description", read_text)
+        arguments = self._get((), content, "arguments", read_table) or {}
         for name, value in arguments.items():
-            test.arguments[name] = (
-                self._convert(("arguments", name), value, values.read_argument) or ""
-            )
-        for output, value in (self._get((), content, "given", values.read_table) or {}).items():
+            test.arguments[name] = self._convert(("arguments", name), value, read_argument) or ""
+        for output, value in (self._get((), content, "given", read_table) or {}).items():
             records = self._read_records(("given", output), value)
             if records is not None:
                 test.given[output] = records
-        test.skip = self._get((), content, "skip", values.read_texts) or []
-        for name, value in (self._get((), content, "decisions", values.read_table) or {}).items():
-            test.decisions[name] = bool(
-                self._convert(("decisions", name), value, values.read_boolean)
-            )
-        for output, value in (self._get((), content, "expect", values.read_table) or {}).items():
+        test.skip = self._get((), content, "skip", read_texts) or []
+        for name, value in (self._get((), content, "decisions", read_table) or {}).items():
+            test.decisions[name] = bool(self._convert(("decisions", name), value, read_boolean))
+        for output, value in (self._get((), content, "expect", read_table) or {}).items():
             test.expect[output] = self._read_expectation(("expect", output), value)
         if "fails" in content:
             test.fails = self._read_failure(content["fails"])
-        test.start_ms = self._get((), content, "start", values.read_time)
-        test.records = self._get((), content, "records", values.read_positive) or test.records
-        test.timeout_s = self._get((), content, "timeout", values.read_seconds) or test.timeout_s
+        test.start_ms = self._get((), content, "start", read_time)
+        test.records = self._get((), content, "records", read_positive) or test.records
+        test.timeout_s = self._get((), content, "timeout", read_seconds) or test.timeout_s
         if not test.expect and test.fails is None and "expect" not in content:
             self.note((), "the test expects nothing; add [expect] or [fails].")
         return test
@@ -201,8 +292,8 @@ class _Reader:
         return content
 
     def _read_pipeline(self, test: PipelineTest, content: dict[str, Any]) -> None:
-        pipeline = self._get((), content, "pipeline", values.read_text)
-        test.application = self._get((), content, "application", values.read_text)
+        pipeline = self._get((), content, "pipeline", read_text)
+        test.application = self._get((), content, "application", read_text)
         if pipeline is not None:
             test.pipeline = self._file.parent / pipeline
             if test.application is not None:
@@ -221,7 +312,7 @@ class _Reader:
 
     def _read_expectation(self, path: tuple[str, ...], value: Any) -> Expectation:
         if isinstance(value, int) and not isinstance(value, bool):
-            return Expectation(count=self._convert(path, value, values.read_count))
+            return Expectation(count=self._convert(path, value, read_count))
         if not isinstance(value, dict):
             return Expectation(records=self._read_records(path, value))
         for key in [each for each in value if each not in _EXPECT_KEYS]:
@@ -232,17 +323,17 @@ class _Reader:
         if not {"records", "count"} & value.keys():
             self.note(path, "'records' or 'count' is missing.")
         expectation = Expectation(
-            count=self._get(path, value, "count", values.read_count),
-            ordered=bool(self._get(path, value, "ordered", values.read_boolean)),
-            tolerance=self._get(path, value, "tolerance", values.read_tolerance),
-            key=self._get(path, value, "key", values.read_texts) or [],
+            count=self._get(path, value, "count", read_count),
+            ordered=bool(self._get(path, value, "ordered", read_boolean)),
+            tolerance=self._get(path, value, "tolerance", read_tolerance),
+            key=self._get(path, value, "key", read_texts) or [],
         )
         if "records" in value:
             expectation.records = self._read_records((*path, "records"), value["records"])
         if value.get("fields") == "named":
             expectation.named_only = True
         else:
-            expectation.fields = self._get(path, value, "fields", values.read_fields)
+            expectation.fields = self._get(path, value, "fields", read_fields)
         return expectation
 
     def _read_failure(self, value: Any) -> ExpectedFailure | None:
@@ -251,9 +342,9 @@ class _Reader:
             return None
         self._check_keys(("fails",), value, _FAILS_KEYS)
         return ExpectedFailure(
-            message=self._get(("fails",), value, "message", values.read_text),
-            stage=self._get(("fails",), value, "stage", values.read_text),
-            when=self._get(("fails",), value, "when", values.read_when),
+            message=self._get(("fails",), value, "message", read_text),
+            stage=self._get(("fails",), value, "stage", read_text),
+            when=self._get(("fails",), value, "when", read_when),
         )
 
     def _read_records(self, path: tuple[str, ...], value: Any) -> Records | None:

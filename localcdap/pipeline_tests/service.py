@@ -34,18 +34,18 @@ from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import NamespaceEnvironment
 from localcdap.pipeline.macros.functions import LOGICAL_START_TIME, resolve_logical_start
 from localcdap.pipeline.resolver import PipelineResolver
-from localcdap.pipeline_tests.case_model import (
+from localcdap.pipeline_tests.cases import (
     CaseRequest,
     CaseResult,
     CasesProgress,
     CasesRequest,
     CaseStatus,
+    create_preview_order,
 )
-from localcdap.pipeline_tests.case_orders import create_preview_order
 from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.model import RunError, get_now, to_run_error
 from localcdap.runs.preview.process import PreviewProcesses
-from localcdap.runs.startup.capabilities import PREVIEW_REQUIRES, require_capabilities
+from localcdap.runs.startup.provisioners import PREVIEW_REQUIRES, require_capabilities
 from localcdap.security.access import of_namespace, open_to_all, requires
 from localcdap.security.principals import get_current_user
 

@@ -14,9 +14,8 @@ from localcdap.api.errors import ConflictError
 from localcdap.engine.messages.flow import SINKS, SOURCE
 from localcdap.files.atomic import write_file
 from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline_tests.case_model import CaseResult
-from localcdap.pipeline_tests.model import Expectation, PipelineTest
-from localcdap.pipeline_tests.record_files import write_records
+from localcdap.pipeline_tests.cases import CaseResult
+from localcdap.pipeline_tests.model import Expectation, PipelineTest, write_records
 from localcdap.pipeline_tests.report import PipelineTestReport, get_actual_output
 
 if TYPE_CHECKING:

@@ -8,11 +8,9 @@ from multiprocessing.connection import Connection
 from typing import Any, Final, TypeVar
 
 from localcdap.api.errors import HostError, HostLostError
-from localcdap.rpc.frames import Call
-from localcdap.rpc.handshake import greet_server, limit_waiting
+from localcdap.rpc.frames import Call, greet_server, limit_waiting
 from localcdap.rpc.host_record import HostRecord
-from localcdap.rpc.methods import make_proxy
-from localcdap.rpc.peer import Caller
+from localcdap.rpc.methods import Caller, make_proxy
 
 S = TypeVar("S")
 _MOST_IDLE: Final = 8
@@ -40,7 +38,7 @@ class Client:
         return make_proxy(self, name, service, timeout_s)
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
-        """Make a call; see :meth:`localcdap.rpc.peer.Caller.call`."""
+        """Make a call; see :meth:`localcdap.rpc.methods.Caller.call`."""
         caller = self._take()
         try:
             return caller.call(call, result, timeout_s)

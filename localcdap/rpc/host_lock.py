@@ -1,7 +1,12 @@
-"""Which of the processes that want to be the host of an instance is: the first one that asks.
+"""Which of the processes that want to be the host of an instance is, and the connection to it.
 
-The host holds a lock on ``host.lock`` in the instance's folder, which is never stale. ``host.json`` and the
-socket may be stale; the next host replaces them.
+The first one that asks is the host. It holds a lock on ``host.lock`` in the instance's folder, which is never
+stale. ``host.json`` and the socket may be stale; the next host replaces them.
+
+A front end never serves the instance itself, but connects to a background process that it starts if needed.
+It may end at any moment, with Ctrl-C or with its terminal, and everything that other processes have in
+progress in the host would end with it: their calls, previews and tests, and runs that wait for Spark. A
+background host has no terminal and stays until nobody needs it.
 """
 
 from __future__ import annotations
@@ -9,7 +14,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +29,8 @@ from localcdap.rpc.host_record import (
     read_host_record,
     write_host_record,
 )
-from localcdap.rpc.host_start import LOCK_FILE
-from localcdap.rpc.peer import Perform, perform_call
+from localcdap.rpc.host_start import LOCK_FILE, HostStart, take_start
+from localcdap.rpc.methods import Perform, perform_call
 from localcdap.rpc.server import Server
 from localcdap.store.database_errors import is_disk_full, make_disk_full_error
 
@@ -179,3 +184,38 @@ def make_silent_error(home: Path, problem: str) -> HostSilentError:
         f"Process {pid} is the host of the instance at {home} but does not answer: {problem}",
         f"Wait until it ends, or end it with 'kill {pid}'.",
     )
+
+
+_GREETING_S: Final = 3.0
+"""Seconds in which a host must accept a connection. When it does not, another host process is started, which
+finds out whether the first one is slow, suspended or gone.
+"""
+_WAIT_S: Final = 60.0
+_UNTIL_NEXT_S: Final = 0.05
+
+
+def connect_to_host(home: Path, options: Sequence[str] = ()) -> tuple[Client, bool]:
+    """Connect to the host of an instance; start a background host when there is none.
+
+    :param options: options of ``python -m localcdap.host`` for a host that is started.
+    :returns: the client, and whether its host was started for it just now.
+    :raises LocalcdapError: why the instance cannot be opened, as the host process raised it.
+    :raises HostSilentError: when the host does not answer.
+    """
+    deadline = time.monotonic() + _WAIT_S
+    start = take_start(home)
+    while True:
+        if start is not None:
+            start.wait()
+        record = read_host_record(home)
+        problem = "it does not listen for calls"
+        if record is not None:
+            try:
+                return Client(record, _GREETING_S), start is not None and start.pid == record.pid
+            except (HostError, ValueError) as error:
+                problem = str(error)
+        if time.monotonic() > deadline:
+            raise make_silent_error(home, problem)
+        if start is not None:  # the host that was found has ended meanwhile
+            time.sleep(_UNTIL_NEXT_S)
+        start = HostStart(home, options)

@@ -1,10 +1,14 @@
-"""The record of a host: a file in the instance's folder that tells clients how to reach the host."""
+"""The record of a host: a file in the instance's folder that tells clients how to reach the host.
+
+What a process hands down to the processes that it starts is in it as one digest.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -14,6 +18,7 @@ import msgspec
 from localcdap.api.errors import HostError
 from localcdap.decoders import decode_json
 from localcdap.files.atomic import write_internal_file
+from localcdap.processes.limits import read_user_umask
 from localcdap.store.database_errors import is_disk_full
 
 RECORD_FILE: Final = "host.json"
@@ -34,7 +39,7 @@ class HostRecord(msgspec.Struct, frozen=True):
     authkey: str
     """A random key in hexadecimal; each host has a new one."""
     fingerprint: str = ""
-    """What a background host took over when it started, see :mod:`localcdap.rpc.fingerprint`; empty for a
+    """What a background host took over when it started, see :mod:`localcdap.rpc.host_record`; empty for a
     host that nobody may replace.
     """
 
@@ -97,3 +102,28 @@ def _ensure_private(folder: Path) -> None:
         )
     if status.st_mode & 0o077:
         folder.chmod(0o700)
+
+
+_UNIMPORTANT: Final = {b"_", b"PWD", b"OLDPWD", b"SHLVL", b"COLUMNS", b"LINES"}
+"""Variables that a shell changes between two commands."""
+
+
+def compute_fingerprint(settings: Path) -> str:
+    """Return a digest of what a host takes over from the process that starts it, and reads when it starts.
+
+    These are the settings, the environment, the working directory, the umask and the interpreter. A front
+    end that finds another fingerprint in a host that nobody else uses replaces that host, so that a changed
+    setting or variable takes effect with the next command.
+
+    :param settings: the settings file of the instance; it need not exist.
+    """
+    digest = hashlib.sha256()
+    for name, value in sorted(os.environb.items()):
+        if name not in _UNIMPORTANT:
+            digest.update(name + b"=" + value + b"\0")
+    with contextlib.suppress(OSError):
+        digest.update(settings.read_bytes())
+    with contextlib.suppress(OSError):
+        digest.update(os.fsencode(Path.cwd()))
+    digest.update(f"\0{read_user_umask()}\0{sys.executable}".encode())
+    return digest.hexdigest()

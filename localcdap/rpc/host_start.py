@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from localcdap.api.errors import HostError
-from localcdap.processes.output_log import open_log
 from localcdap.processes.single_instance import BackgroundStart, StartReport, is_locked
-from localcdap.processes.spawn import DISCARDED
+from localcdap.processes.spawn import DISCARDED, open_log
 
 if TYPE_CHECKING:
     from localcdap.rpc.frames import Answer

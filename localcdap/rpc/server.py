@@ -16,8 +16,8 @@ from multiprocessing.connection import Connection, Listener
 from typing import Final
 
 from localcdap.api.errors import HostError
-from localcdap.rpc.handshake import greet_client
-from localcdap.rpc.peer import Perform, answer_calls, perform_call
+from localcdap.rpc.frames import greet_client
+from localcdap.rpc.methods import Perform, answer_calls, perform_call
 
 _LOG: Final = logging.getLogger(__name__)
 _BACKLOG: Final = 128

@@ -36,7 +36,7 @@ from localcdap.engine.messages.spool import (
 )
 from localcdap.messaging.consumer import PoisonMessage
 from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets
-from localcdap.runs.logs import RunLogs, get_newest
+from localcdap.runs.logs import add_alerts, add_lines, add_profiles, get_newest
 from localcdap.runs.model import (
     Run,
     RunError,
@@ -47,7 +47,6 @@ from localcdap.runs.model import (
     to_run_error,
 )
 from localcdap.runs.records import RunRecords
-from localcdap.runs.stage_reports import StageReports
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.security.principals import act_as
 from localcdap.store.store import Store, Transaction
@@ -73,8 +72,6 @@ class RunEffects:
         self._datasets = datasets
         self._store = store
         self._records = records
-        self._logs = RunLogs(store)
-        self._reports = StageReports(store)
         self._tables = NamespaceTables(store)
         self._id = run
 
@@ -91,9 +88,9 @@ class RunEffects:
                 run = self._records.get_in(transaction, self._id)
                 self._records.metadata.note_accesses(transaction, run, message.accesses)
             case SinksProfiled():
-                self._reports.add_profiles(transaction, self._id, message.profiles)
+                add_profiles(transaction, self._id, message.profiles)
             case Alerted():
-                self._reports.add_alerts(transaction, self._id, message)
+                add_alerts(transaction, self._id, message)
             case LineageTraced():
                 self._records.metadata.note_lineage(transaction, self._id, message)
             case MetadataOperations():
@@ -220,7 +217,7 @@ class RunEffects:
             StoredLogLine(number + place, int(line.time * 1000), line.level, line.text, line.stage)
             for place, line in enumerate(lines, start=1)
         ]
-        self._logs.add(transaction, self._id, numbered)
+        add_lines(transaction, self._id, numbered)
 
     def _note(self, transaction: Transaction, text: str, level: str = "WARNING") -> None:
         self._log(transaction, [LogLine(get_now() / 1000, level, None, text)])

@@ -1,8 +1,8 @@
-"""The logs of runs, read filtered, in pages, searched; also logs of a million lines.
+"""What runs have reported: logs, read filtered, in pages, searched; profiles of what they wrote; alerts.
 
-A line has a number, which does not change, and a row, which is its index among the lines that match a filter.
-An outline has the number of the line that begins each stretch of ``STRETCH`` rows, so that a reader can jump
-to any row without reading those before it.
+A log may have a million lines. A line has a number, which does not change, and a row, which is its index
+among the lines that match a filter. An outline has the number of the line that begins each stretch of
+``STRETCH`` rows, so that a reader can jump to any row without reading those before it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api.errors import NotFoundError
-from localcdap.runs.model import StoredLogLine
+from localcdap.decoders import decode_json
+from localcdap.engine.messages.samples import SinkProfile
+from localcdap.engine.messages.spool import Alerted
+from localcdap.runs.model import OF_RUN, StoredAlert, StoredLogLine
+from localcdap.security.access import requires
 
 if TYPE_CHECKING:
     from localcdap.store.store import Store, Transaction
+
 
 STRETCH: Final = 500
 """Rows between two entries of an outline."""
@@ -27,7 +32,7 @@ _ALL: Final = 2**62
 _MOST_LINES: Final = 1_000_000
 """The most lines of a run that are kept. Later lines are kept only if they are errors."""
 LONGEST_TEXT: Final = 8_000
-"""The most characters of a line's text in a page; :meth:`RunLogs.get_line` has all of them."""
+"""The most characters of a line's text in a page; :meth:`RunReports.get_log_line` has all of them."""
 
 
 class LogFilter(msgspec.Struct, frozen=True):
@@ -70,25 +75,15 @@ class LogHit(msgspec.Struct):
     hits: int
 
 
-class RunLogs:
-    """Stores and reads logs in the instance's database."""
+class RunReports:
+    """Reads what runs have reported: their logs, profiles of what they have written, and alerts."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def add(self, transaction: Transaction, run: str, lines: Sequence[StoredLogLine]) -> None:
-        """Append numbered lines to the log of a run."""
-        transaction.execute_many(
-            "INSERT INTO run_logs VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (run, line.number, line.time, line.level, line.stage, line.text)
-                for line in lines
-                if line.number <= _MOST_LINES or line.level in _SERIOUS
-            ],
-        )
-
-    def read(self, run: str, after: int, limit: int) -> list[StoredLogLine]:
-        """Return the lines of a run's log with a number above ``after``, in order.
+    @requires(OF_RUN)
+    def read_log(self, run: str, after: int = 0, limit: int = 0) -> list[StoredLogLine]:
+        """Return the log lines of a run after the line ``after``, in order.
 
         :param limit: the most to return; 0 for all.
         """
@@ -99,8 +94,9 @@ class RunLogs:
         )
         return [StoredLogLine(*row) for row in rows]
 
-    def summarize(self, run: str) -> LogSummary:
-        """Return the number of lines of each level, and the stages that have lines."""
+    @requires(OF_RUN)
+    def summarize_log(self, run: str) -> LogSummary:
+        """Return the number of lines of each level in a log, and the stages that have lines."""
         with self._store.snapshot() as tx:
             counted = tx.execute(
                 "SELECT level, count(*) FROM run_logs WHERE run = ? GROUP BY level", (run,)
@@ -112,13 +108,39 @@ class RunLogs:
         by_level = dict(sorted(counted, key=lambda row: _get_rank(row[0])))
         return LogSummary(by_level, [stage for (stage,) in named])
 
-    def get_newest(self, run: str) -> int:
+    @requires(OF_RUN)
+    def read_profiles(self, run: str) -> list[SinkProfile]:
+        """Return the profiles of what a run has written, in the order of its phases and sinks;
+        none when the setting is off.
+        """
+        rows = self._store.read(
+            "SELECT profile FROM run_profiles WHERE run = ? ORDER BY rowid", (run,)
+        )
+        return [decode_json(profile, SinkProfile) for (profile,) in rows]
+
+    @requires(OF_RUN)
+    def read_alerts(self, run: str, limit: int = 0) -> list[StoredAlert]:
+        """Return the alerts of a run: the first 1,000 of each stage and phase.
+
+        :param limit: the most to return; 0 for all.
+        """
+        rows = self._store.read(
+            "SELECT stage, payload FROM run_alerts WHERE run = ? ORDER BY rowid LIMIT ?",
+            (run, limit or _ALL),
+        )
+        return [
+            StoredAlert(stage, decode_json(payload, dict[str, str | None]))
+            for stage, payload in rows
+        ]
+
+    def _get_newest_line(self, run: str) -> int:
         """Return the number of the last line; 0 for an empty log."""
         with self._store.snapshot() as tx:
             return get_newest(tx, run)
 
-    def create_outline(self, run: str, filter: LogFilter, since: int) -> LogOutline:
-        """Return the outline of the rows from the line ``since`` on.
+    @requires(OF_RUN)
+    def read_log_outline(self, run: str, filter: LogFilter, since: int = 0) -> LogOutline:
+        """Return where the rows of a filtered log begin, from the line ``since`` on.
 
         With the start of its last stretch as ``since``, a reader gets only the new part.
         """
@@ -134,8 +156,11 @@ class RunLogs:
             )
             return LogOutline(rows, [number for (number,) in starts], get_newest(tx, run))
 
-    def read_page(self, run: str, filter: LogFilter, since: int, limit: int) -> list[StoredLogLine]:
-        """Return lines from the line ``since`` on, with texts cut to ``LONGEST_TEXT``."""
+    @requires(OF_RUN)
+    def read_log_page(
+        self, run: str, filter: LogFilter, since: int, limit: int
+    ) -> list[StoredLogLine]:
+        """Return lines of a filtered log from the line ``since`` on, with texts cut to ``LONGEST_TEXT``."""
         where, params = _build_condition(run, filter)
         rows = self._store.read(
             "SELECT number, time, level, text[:?], stage, greatest(length(text) - ?, 0) FROM run_logs "  # noqa: S608
@@ -144,7 +169,8 @@ class RunLogs:
         )
         return [StoredLogLine(*row) for row in rows]
 
-    def get_line(self, run: str, number: int) -> StoredLogLine:
+    @requires(OF_RUN)
+    def get_log_line(self, run: str, number: int) -> StoredLogLine:
         """Return a line with its full text.
 
         :raises NotFoundError: when the log has no such line.
@@ -157,8 +183,9 @@ class RunLogs:
             raise NotFoundError(f"The log of run '{run}' has no line {number}.")
         return StoredLogLine(*rows[0])
 
-    def find_row(self, run: str, filter: LogFilter, number: int) -> int:
-        """Return the row of a line, or of the next line that matches the filter."""
+    @requires(OF_RUN)
+    def find_log_row(self, run: str, filter: LogFilter, number: int) -> int:
+        """Return the row of a line in a filtered log, or of the next line that matches the filter."""
         where, params = _build_condition(run, filter)
         found: int = self._store.read(
             f"SELECT count(*) FROM run_logs WHERE {where} AND number < ?",  # noqa: S608
@@ -166,8 +193,9 @@ class RunLogs:
         )[0][0]
         return found
 
-    def find(
-        self, run: str, filter: LogFilter, text: str, number: int, *, backwards: bool
+    @requires(OF_RUN)
+    def find_in_log(
+        self, run: str, filter: LogFilter, text: str, number: int = 0, *, backwards: bool = False
     ) -> LogHit | None:
         """Find the next line after (or before) ``number`` that contains ``text``, wrapping around at the end.
 
@@ -195,6 +223,34 @@ class RunLogs:
                 (*params, text, hit),
             )[0][0]
         return LogHit(hit, row, place, hits)
+
+
+def add_lines(transaction: Transaction, run: str, lines: Sequence[StoredLogLine]) -> None:
+    """Append numbered lines to the log of a run."""
+    transaction.execute_many(
+        "INSERT INTO run_logs VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (run, line.number, line.time, line.level, line.stage, line.text)
+            for line in lines
+            if line.number <= _MOST_LINES or line.level in _SERIOUS
+        ],
+    )
+
+
+def add_profiles(transaction: Transaction, run: str, profiles: Sequence[SinkProfile]) -> None:
+    """Store the profiles of what a run has written."""
+    transaction.execute_many(
+        "INSERT INTO run_profiles VALUES (?, ?, ?)",
+        [(run, each.stage, msgspec.json.encode(each).decode()) for each in profiles],
+    )
+
+
+def add_alerts(transaction: Transaction, run: str, alerted: Alerted) -> None:
+    """Store alerts of a stage."""
+    transaction.execute_many(
+        "INSERT INTO run_alerts VALUES (?, ?, ?)",
+        [(run, alerted.stage, msgspec.json.encode(each).decode()) for each in alerted.payloads],
+    )
 
 
 def get_newest(tx: Transaction, run: str) -> int:

@@ -1,8 +1,11 @@
-"""The metadata that runs cause: their accesses to datasets, field lineage, and what stages emit."""
+"""The metadata that runs cause: their accesses to datasets, field lineage, and what stages emit.
+
+Also what lineage asks about runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,8 +24,10 @@ from localcdap.engine.messages.spool import (
 )
 from localcdap.messaging.topics import Topics
 from localcdap.metadata.accesses import DatasetUse, keep_external_datasets
+from localcdap.metadata.lineage.relations import ProgramRunId
+from localcdap.metadata.lineage.time_range import TimeRange
 from localcdap.runs.model import Run, get_now
-from localcdap.store.store import Transaction
+from localcdap.store.store import Store, Transaction
 
 if TYPE_CHECKING:
     from localcdap.metadata.accesses import AccessRecorder
@@ -158,3 +163,33 @@ def list_accesses(transaction: Transaction, run: str) -> list[DatasetAccess]:
         (run,),
     )
     return [decode_json(access, DatasetAccess) for (access,) in rows]
+
+
+class StoredRuns:
+    """The stored runs as a :class:`localcdap.metadata.lineage.dataset_lineage.LineageRuns`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def find_running(self, times: TimeRange) -> Set[str]:
+        """Return the ids of the runs that were running at any time of a range.
+
+        System applications have no stored runs: what each process of one did counts from its start.
+        """
+        rows = self._store.read(
+            "SELECT run FROM runs WHERE starting <= ? AND "
+            "coalesce(CAST(json_extract(record, '$.end') AS BIGINT), ?) >= ? "
+            "UNION SELECT DISTINCT run FROM lineage_relations WHERE program_type <> ? AND start <= ?",
+            (times.end, times.end, times.start, WORKFLOW, times.end),
+        )
+        return {run for (run,) in rows}
+
+    def find_workflows(self, runs: Collection[ProgramRunId]) -> Mapping[ProgramRunId, ProgramRunId]:
+        """Return no workflows: a pipeline's run is that of its workflow itself."""
+        del runs
+        return {}
+
+    def list_inner_runs(self, workflow: ProgramRunId) -> Collection[ProgramRunId]:
+        """Return no runs: a pipeline's run has no inner ones."""
+        del workflow
+        return ()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from localcdap.api.failures import ArtifactId, ValidationFailure
+from localcdap.api.metadata import MetadataEntity
 from localcdap.api.pipeline import StandIn
-from localcdap.engine.messages.altered_values import AlteredValues
+from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.messages.spool import Failed, RunStatus
-from localcdap.expectations.results import RuleResult
+from localcdap.expectations.results import RuleResult, RuleTrend, collect_trends
 from localcdap.pipeline.validation.repairs import Repair
+from localcdap.security.access import Target
 
 MANUAL: Final = "MANUAL"
 """The start method of a run that a user has started (CDAP 6 ``ProgramStartMethod``)."""
@@ -264,3 +266,52 @@ def describe_state(run: Run) -> str:
 def get_now() -> int:
     """Return the current time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
+
+
+RECENT_RUNS: Final = 20
+"""The newest runs of a pipeline that a trend shows by default."""
+
+
+def collect_run_trends(runs: Iterable[Run]) -> list[RuleTrend]:
+    """Return the trend of each rule over runs of one pipeline.
+
+    :param runs: in any order; those that have checked nothing do not count.
+    """
+    ordered = sorted(runs, key=lambda run: (run.starting, run.run))
+    return collect_trends((run.run, run.starting, run.expectations) for run in ordered)
+
+
+def find_changes(run: Run, runs: Iterable[Run]) -> dict[tuple[str, str], str]:
+    """Return what has changed in a run since the run before, as a sentence by stage and label of the rule.
+
+    :param runs: runs of the same pipeline, those before the run among them.
+    """
+    until = [each for each in runs if each.starting <= run.starting and each.run != run.run]
+    changes = {}
+    for trend in collect_run_trends([*until, run]):
+        change = trend.describe_change() if trend.runs[-1] == run.run else None
+        if change is not None:
+            changes[trend.stage, trend.label] = change
+    return changes
+
+
+def get_run_entity(run: Run) -> MetadataEntity:
+    """Return the application of a run; the run of a file has one of its pipeline's name."""
+    return MetadataEntity.of_application(run.pipeline, run.namespace)
+
+
+def _find_requested(_service: object, given: Mapping[str, Any]) -> Iterable[MetadataEntity]:
+    request: RunRequest = given["request"]
+    if request.application is None:
+        return [MetadataEntity.of_namespace(request.namespace)]
+    return [MetadataEntity.of_application(request.application, request.namespace)]
+
+
+def _find_run(service: Any, given: Mapping[str, Any]) -> Iterable[MetadataEntity]:
+    return [service.get_entity(given["run"], given.get("namespace"))]
+
+
+OF_REQUEST: Final = Target(
+    "application of the request, or for a file its namespace", _find_requested
+)
+OF_RUN: Final = Target("application of {run}", _find_run)

@@ -1,33 +1,119 @@
-"""The records of runs, with their documents, in the instance's database.
+"""The records of runs, with their documents and columns, in the instance's database.
 
-The documents of runs in the instance's database.
+The documents of runs in the instance's database. The orders of runs that have not begun, with their places in
+the queue. The columns of runs that lists and statistics read, besides the record itself.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from localcdap.api.errors import NotFoundError
+from localcdap.api.errors import EngineError, NotFoundError
 from localcdap.decoders import decode_json
-from localcdap.engine.messages.orders import WorkOrder
+from localcdap.engine.messages.orders import WorkOrder, decode_order, encode_order
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.processes.identity import ProcessIdentity
-from localcdap.runs import queued_orders
+from localcdap.runs.history import count_records_read
 from localcdap.runs.logs import count_serious
 from localcdap.runs.metadata import RunMetadataRecorder, forget_lineage
-from localcdap.runs.model import Run
-from localcdap.runs.statistics.columns import COLUMNS, build_columns
+from localcdap.runs.model import Run, count_records_written
+from localcdap.runs.statistics.classification import find_reason
 from localcdap.runs.status_events import describe_end, describe_status
 from localcdap.store.store import Store, Transaction
 
 if TYPE_CHECKING:
     from localcdap.metadata.accesses import AccessRecorder
+
+
+def add(tx: Transaction, run: str, order: WorkOrder) -> int:
+    """Add a run at the end of the queue, and return its place.
+
+    :param order: without the address of an engine: the run gets that when it is its turn.
+    """
+    rows = tx.execute(
+        "INSERT INTO run_queue VALUES (?, nextval('run_places'), ?) RETURNING place",
+        (run, encode_order(order).decode()),
+    )
+    return int(rows[0][0])
+
+
+def read(tx: Transaction, run: str) -> WorkOrder | None:
+    """Return the order of a run; None when the run is not in the queue.
+
+    :raises EngineError: when it cannot be read.
+    """
+    rows = tx.execute("SELECT work_order FROM run_queue WHERE run = ?", (run,))
+    if not rows:
+        return None
+    try:
+        return decode_order(rows[0][0])
+    except msgspec.DecodeError as error:
+        raise EngineError(
+            f"The order of the run cannot be read: {error}.",
+            "Another version of localcdap wrote it. Start the run again.",
+        ) from error
+
+
+def is_waiting(tx: Transaction, run: str) -> bool:
+    """Whether no process was started for a run that has not ended."""
+    return bool(
+        tx.execute("SELECT 1 FROM runs WHERE run = ? AND pid IS NULL AND NOT ended", (run,))
+    )
+
+
+def remove(tx: Transaction, run: str) -> None:
+    """Remove a run from the queue: it has begun, or ended."""
+    tx.execute("DELETE FROM run_queue WHERE run = ?", (run,))
+
+
+COLUMNS: Final = (
+    "status",
+    "begun",
+    "finish",
+    "username",
+    "start_method",
+    "application_version",
+    "artifact",
+    "records_read",
+    "records_written",
+    "failed_stage",
+    "error",
+    "reason",
+    "category",
+    "stage_times",
+    "stage_alerts",
+)
+
+
+def build_columns(run: Run) -> tuple[Any, ...]:
+    """Return the values of :data:`COLUMNS` for a run."""
+    error = run.error
+    reason = find_reason(error) if error is not None else None
+    times = msgspec.json.encode(run.stage_times).decode() if run.stage_times else None
+    alerts = {name: counts.alerts for name, counts in run.stages.items() if counts.alerts}
+    return (
+        run.status.value,
+        run.start,
+        run.end,
+        run.user,
+        run.start_method,
+        run.application_version,
+        msgspec.json.encode(run.artifact).decode() if run.artifact is not None else None,
+        count_records_read(run.stages),
+        count_records_written(run),
+        error.stage if error is not None else None,
+        error.message if error is not None else None,
+        reason.text if reason is not None else None,
+        reason.category if reason is not None else None,
+        times,
+        msgspec.json.encode(alerts).decode() if alerts else None,
+    )
 
 
 class RunDocuments:
@@ -153,7 +239,7 @@ class RunRecords:
                 ),
             )
             self._publish_status(transaction, run)
-            return queued_orders.add(transaction, run.run, order) if order is not None else 0
+            return add(transaction, run.run, order) if order is not None else 0
 
     def get(self, run: str) -> Run:
         """Return a run by its id.
@@ -256,7 +342,7 @@ class RunRecords:
         if before is not run.status:
             self._publish_status(transaction, run)
             if before is RunStatus.PENDING:
-                queued_orders.remove(transaction, run.run)
+                remove(transaction, run.run)
         run.version += 1
         transaction.execute(
             _UPDATE, (_encode_run(run), run.status.is_end, *build_columns(run), run.run)

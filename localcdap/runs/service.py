@@ -1,8 +1,6 @@
 """The service of runs: it starts, watches and stops them, and reads their records and logs.
 
 The run itself is another process; this service sends it an order and applies what it reports.
-
-What runs have reported: their logs, their alerts, and the profiles of what they have written.
 """
 
 from __future__ import annotations
@@ -14,20 +12,22 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.errors import StoreError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Authorizer, Permission
-from localcdap.engine.messages.profiles import SinkProfile
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.pipeline.document.reader import read_document
 from localcdap.rpc.methods import non_idempotent
-from localcdap.runs.access import OF_REQUEST, OF_RUN, get_run_entity
 from localcdap.runs.arguments import GIVEN, Arguments, list_arguments
 from localcdap.runs.history import PipelineRuns, RunFilter, RunHistory, RunPage
-from localcdap.runs.logs import LogFilter, LogHit, LogOutline, LogSummary, RunLogs
-from localcdap.runs.model import Run, RunRequest, StoredAlert, StoredLogLine
+from localcdap.runs.logs import RunReports
+from localcdap.runs.model import (
+    OF_REQUEST,
+    OF_RUN,
+    Run,
+    RunRequest,
+    get_run_entity,
+)
 from localcdap.runs.retention import RunPruner, RunRetention
-from localcdap.runs.stage_reports import StageReports
 from localcdap.runs.startup.profiles import ProfileSummary
 from localcdap.security.access import of_namespace, open_to_all, requires, shows_visible
-from localcdap.security.authorizer import ALLOW_ALL
 
 if TYPE_CHECKING:
     from localcdap.messaging.topics import Topics
@@ -41,72 +41,6 @@ if TYPE_CHECKING:
     from localcdap.runs.startup.provisioners import Provisioners
     from localcdap.runs.watcher import WatchedRun
     from localcdap.store.store import Store
-
-
-class RunReports:
-    """Reads what runs have reported."""
-
-    def __init__(self, store: Store) -> None:
-        self._logs = RunLogs(store)
-        self._stages = StageReports(store)
-
-    @requires(OF_RUN)
-    def read_profiles(self, run: str) -> list[SinkProfile]:
-        """Return the profiles of what the sinks of a run got; none when the setting is off."""
-        return self._stages.read_profiles(run)
-
-    @requires(OF_RUN)
-    def read_alerts(self, run: str, limit: int = 0) -> list[StoredAlert]:
-        """Return the alerts of a run: the first 1,000 of each stage and phase.
-
-        :param limit: the most to return; 0 for all.
-        """
-        return self._stages.read_alerts(run, limit)
-
-    @requires(OF_RUN)
-    def summarize_log(self, run: str) -> LogSummary:
-        """Return the number of lines of each level in a log, and the stages that have lines."""
-        return self._logs.summarize(run)
-
-    @requires(OF_RUN)
-    def read_log_outline(self, run: str, filter: LogFilter, since: int = 0) -> LogOutline:
-        """Return where the rows of a filtered log begin, from the line ``since`` on."""
-        return self._logs.create_outline(run, filter, since)
-
-    @requires(OF_RUN)
-    def read_log_page(
-        self, run: str, filter: LogFilter, since: int, limit: int
-    ) -> list[StoredLogLine]:
-        """Return lines of a filtered log from the line ``since`` on; long texts are cut."""
-        return self._logs.read_page(run, filter, since, limit)
-
-    @requires(OF_RUN)
-    def get_log_line(self, run: str, number: int) -> StoredLogLine:
-        """Return a line with its full text.
-
-        :raises NotFoundError: when the log has no such line.
-        """
-        return self._logs.get_line(run, number)
-
-    @requires(OF_RUN)
-    def find_log_row(self, run: str, filter: LogFilter, number: int) -> int:
-        """Return the row of a line in a filtered log, or of the next line that matches the filter."""
-        return self._logs.find_row(run, filter, number)
-
-    @requires(OF_RUN)
-    def find_in_log(
-        self, run: str, filter: LogFilter, text: str, number: int = 0, *, backwards: bool = False
-    ) -> LogHit | None:
-        """Find the next line after (or before) ``number`` that contains ``text``, wrapping around at the end.
-
-        The search is case-sensitive when ``text`` has a capital letter. None when no line matches.
-        """
-        return self._logs.find(run, filter, text, number, backwards=backwards)
-
-    @requires(OF_RUN)
-    def read_log(self, run: str, after: int = 0, limit: int = 0) -> list[StoredLogLine]:
-        """Return the log lines of a run after the line ``after``; at most ``limit``, 0 for all."""
-        return self._logs.read(run, after, limit)
 
 
 _ATTEMPTS: Final = 3
@@ -141,16 +75,15 @@ class RunService(RunReports):
         engine: Path,
         parallel: int,
         datasets: DatasetPlanner,
-        origins: Origins = lambda _, __: {},
-        spare: RunProcess | None = None,
-        authorizer: Authorizer = ALLOW_ALL,
-        recorder: AccessRecorder | None = None,
-        retention: RunRetention = RunRetention(),  # noqa: B008 - frozen
+        origins: Origins,
+        spare: RunProcess | None,
+        authorizer: Authorizer,
+        recorder: AccessRecorder,
+        retention: RunRetention,
     ) -> None:
         # Clients import this class for its methods; what the host alone needs would take each command 30 ms.
         from localcdap.runs.records import RunRecords
-        from localcdap.runs.startup.launcher import RunLauncher
-        from localcdap.runs.startup.starter import RunStarter
+        from localcdap.runs.startup.starter import RunLauncher, RunStarter
         from localcdap.runs.watcher import RunWatcher, create_run_resource
 
         self._store = store
@@ -344,11 +277,11 @@ class RunService(RunReports):
         """Wait for lines after ``newest``, the end of the run, or the timeout; return the last number."""
 
         def goes_on() -> bool:
-            return self._logs.get_newest(run) <= newest and not self._records.get(run).status.is_end
+            return self._get_newest_line(run) <= newest and not self._records.get(run).status.is_end
 
         with self._changed:
             self._changed.wait_for(lambda: not goes_on(), timeout_s)
-        return self._logs.get_newest(run)
+        return self._get_newest_line(run)
 
     @requires(OF_RUN)
     def drain_spool(self, run: str) -> None:

@@ -49,8 +49,7 @@ from localcdap.api.stage import Record, StageConfigurer
 from localcdap.artifacts.loading import load_plugin, to_plugin_error
 from localcdap.artifacts.model import PluginRef
 from localcdap.sandbox.plugin_calls import emit_errors, read_arrow_table
-from localcdap.sandbox.record_pages import take_page
-from localcdap.sandbox.record_samples import take_sample
+from localcdap.sandbox.record_samples import take_page, take_sample
 
 _T = TypeVar("_T")
 _SENT: Final = "send-to-error exp:{{ {} }}"

@@ -28,13 +28,11 @@ from localcdap.artifacts.model import PluginRef
 from localcdap.processes.fork_server import ForkServer, InheritedEntrance, OwnedForks
 from localcdap.processes.limits import adopt_orphans
 from localcdap.rpc.frames import Answer, Call, receive, send
-from localcdap.rpc.methods import get_remote_method, list_method_names
-from localcdap.rpc.peer import answer_calls
+from localcdap.rpc.methods import answer_calls, get_remote_method, list_method_names
 from localcdap.sandbox.jobs import InspectRequest, get_job_name, inspect, prepare_job, run_job
-from localcdap.sandbox.plugin_methods import call_method
-from localcdap.sandbox.process_guard import ProcessGuard
+from localcdap.sandbox.plugin_calls import call_method
 from localcdap.sandbox.stage_configuration import ConfigureRequest, configure_stage
-from localcdap.sandbox.worker import WORKER_SERVICE, WorkerService, serve
+from localcdap.sandbox.worker import WORKER_SERVICE, ProcessGuard, WorkerService, serve
 
 _DIGEST: Final = "0" * 64
 _SCHEMA_TEXT: Final = (

@@ -1,20 +1,359 @@
-"""The pool of plugin workers of an instance: a slow plugin does not block the others."""
+"""The pool of plugin workers of an instance: a slow plugin does not block the others.
+
+:class:`PluginWorker` runs user code in other processes, within limits: one for each set of artifacts whose
+code runs together (:class:`ProcessPool`).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 from typing import Final, TypeVar
 
-from localcdap.api.errors import HostLostError
+import msgspec
+
+from localcdap.api.errors import HostError, HostLostError, LocalcdapError, PluginError
+from localcdap.api.failures import FailureCollector, ValidationFailure
+from localcdap.api.serialization.value_types import pack, unpack
+from localcdap.artifacts.loading import parse_dumped_frames
 from localcdap.artifacts.model import Inspection, PluginRef
+from localcdap.rpc.frames import to_error
 from localcdap.sandbox.configure_cache import ConfigureCache, ConnectedCheckResult
+from localcdap.sandbox.jobs import InspectRequest, get_answer_type, get_job_name, inspect
 from localcdap.sandbox.plugin_calls import JobRunner
-from localcdap.sandbox.process_pool import ProcessPool
-from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.process import (
+    ExitReason,
+    WorkerLauncher,
+    WorkerLostError,
+    WorkerProcess,
+    make_launcher,
+)
+from localcdap.sandbox.stage_configuration import (
+    ConfigureRequest,
+    ConfigureResult,
+    configure_stage,
+)
+
+ArtifactDigests = tuple[str, ...]
+"""The digests of the artifacts whose code runs in a process, sorted; for a session, its name follows."""
+_MOST_IDLE: Final = 8
+"""The most processes that wait for a call; each takes about 10 MB of its own."""
+_MOST_SESSIONS: Final = 16
+"""The most processes of sessions. The one that was used least recently ends when there are more."""
+_SESSION: Final = "session:"
+
+
+class ProcessPool:
+    """Idle worker processes, by the artifacts whose code they run. Threads may share it.
+
+    Code of an artifact never runs in a process in which another one's did, unless a stage uses both.
+
+    :param memory_mb: memory of each process, in MiB.
+    :param launcher: starts the processes; the default is the one for this system.
+    """
+
+    def __init__(self, memory_mb: int, launcher: WorkerLauncher | None = None) -> None:
+        self.memory_mb: Final = memory_mb
+        self._launcher = launcher if launcher is not None else make_launcher()
+        self._lock = threading.Lock()
+        self._idle: OrderedDict[ArtifactDigests, WorkerProcess] = OrderedDict()
+        self._closed = False
+        self._ending = ThreadPoolExecutor(1, "localcdap-worker-end")
+
+    def start(self) -> None:
+        """Do ahead what the first :meth:`take` would have to do.
+
+        :raises OSError: when no process can be started.
+        """
+        self._launcher.start()
+
+    def take(self, artifacts: ArtifactDigests) -> WorkerProcess:
+        """Return a process in which only code of these artifacts ran so far, an idle one or a new one.
+
+        :raises WorkerLostError: when no process can be started.
+        """
+        with self._lock:
+            process = self._idle.pop(artifacts, None)
+        if process is not None:
+            if process.is_usable:
+                return process
+            process.kill()
+        return WorkerProcess(self._launcher, self.memory_mb)
+
+    def give_back(self, artifacts: ArtifactDigests, process: WorkerProcess) -> None:
+        """Keep a process for the next call. The one that was used least recently ends when there are many."""
+        spare = []
+        is_session = _is_session(artifacts)
+        with self._lock:
+            if self._closed or artifacts in self._idle:
+                spare.append(process)
+            else:
+                self._idle[artifacts] = process
+            alike = [each for each in self._idle if _is_session(each) is is_session]
+            most = _MOST_SESSIONS if is_session else _MOST_IDLE
+            spare += [self._idle.pop(each) for each in alike[: max(0, len(alike) - most)]]
+        for each in spare:
+            self.end_soon(each)
+
+    def end_session(self, session: str) -> None:
+        """End the idle processes of a session."""
+        name = _SESSION + session
+        with self._lock:
+            found = [each for each in self._idle if name in each]
+            ended = [self._idle.pop(each) for each in found]
+        for process in ended:
+            self.end_soon(process)
+
+    def end_soon(self, process: WorkerProcess) -> None:
+        """End a process that is not needed any more, without waiting for it."""
+        with suppress(RuntimeError):  # closed, which ends all processes
+            self._ending.submit(process.kill)
+
+    def close(self) -> None:
+        """End all processes, even those in a call."""
+        with self._lock:
+            self._closed = True
+            idle = list(self._idle.values())
+            self._idle.clear()
+        for process in idle:
+            process.kill()
+        self._ending.shutdown()
+        self._launcher.close()
+
+
+def _is_session(artifacts: ArtifactDigests) -> bool:
+    return any(each.startswith(_SESSION) for each in artifacts)
+
+
+def get_digests(plugin: PluginRef, session: str = "") -> ArtifactDigests:
+    """Return the digests of the artifacts whose code a stage runs: of its plugin and of those it uses.
+
+    :param session: the name of the session whose process it is; "" for none.
+    """
+    found, waiting = {plugin.digest}, [*plugin.uses]
+    while waiting:
+        used = waiting.pop()
+        found.add(used.digest)
+        waiting += used.uses
+    return (*sorted(found), *([_SESSION + session] if session else []))
+
+
+_LOG: Final = logging.getLogger(__name__)
+_DAMAGE_ACTION: Final = (
+    "Let the plugin end what it starts, and leave modules that it does not own as they are."
+)
+
+
+class PluginWorker(JobRunner):
+    """Runs jobs with user code in separate processes. Threads may share it; they take turns.
+
+    Each artifact has a process of its own, see :class:`localcdap.sandbox.pool.ProcessPool`, so that
+    none can change the results of another. A process that a plugin hung, crashed or damaged is replaced.
+
+    :param time_limit_s: seconds that one call may take.
+    :param memory_mb: memory of a process, in MiB, with the processes that a plugin starts.
+    :param cache: remembered results of :meth:`configure`, when other workers share them.
+    :param processes: the processes, when other workers share them; they are not closed with this worker.
+    """
+
+    def __init__(
+        self,
+        time_limit_s: float = 10.0,
+        memory_mb: int = 1024,
+        cache: ConfigureCache | None = None,
+        processes: ProcessPool | None = None,
+    ) -> None:
+        self._time_limit_s = time_limit_s
+        self._turn = threading.Lock()
+        self._owns_processes = processes is None
+        self._processes = ProcessPool(memory_mb) if processes is None else processes
+        self._process: WorkerProcess | None = None
+        """The process that runs a call, or ran the last one."""
+        self._closed = False
+        self._cache = cache if cache is not None else ConfigureCache()
+
+    def start(self) -> None:
+        """Prepare the first call in the background, so that it need not wait for a start."""
+        threading.Thread(
+            target=self._start_quietly, name="localcdap-worker-start", daemon=True
+        ).start()
+
+    def inspect(self, path: str, digest: str) -> Inspection:
+        """Find the plugins and applications of an artifact, always in a new process.
+
+        :param path: a ``.py`` file or a folder.
+        :raises PluginError: when its code hung, crashed or took too much memory.
+        :raises HostLostError: when the worker was closed meanwhile.
+        """
+        request, name = InspectRequest(path, digest), Path(path).name
+        with self._turn, self._raise_host_lost_if_closed():
+            who = f"{name}: its code"
+            return self._run(inspect, request, (digest,), path, who, log_name=name, once=True)[0]
+
+    def configure(self, request: ConfigureRequest) -> ConfigureResult:
+        """Configure a stage, or return the remembered result of the same request.
+
+        A plugin that hangs, crashes or takes too much memory is one failure of the result. One that damages
+        its process gets a warning, and its result is not remembered.
+        """
+        kept = self._cache.find(request)
+        if kept is not None:
+            return kept
+        plugin = request.plugin
+        who = f"Plugin '{plugin.name}' of stage '{request.stage}'"
+        with self._turn:
+            crashed, damage = False, None
+            try:
+                result, damage = self._run(
+                    configure_stage, request, get_digests(plugin), plugin.path, who
+                )
+            except PluginError as error:
+                crashed = True
+                failures = FailureCollector(request.stage)
+                added = failures.add(error.message, error.corrective_action)
+                if error.traceback:
+                    added.with_stacktrace(error.traceback)
+                result = ConfigureResult(list(failures))
+        if damage is None:
+            self._cache.store(request, result, crashed)
+        else:
+            result.warnings += _create_damage_warning(request.stage, plugin.name, damage)
+        return result
+
+    def do(
+        self,
+        job: Callable[[_R], _T],
+        request: _R,
+        plugin: PluginRef,
+        who: str,
+        session: str = "",
+    ) -> _T:
+        """See :meth:`JobRunner.do`."""
+        with self._turn, self._raise_host_lost_if_closed():
+            return self._run(job, request, get_digests(plugin, session), plugin.path, who)[0]
+
+    def close(self) -> None:
+        """End the process, even while another thread waits for a call in it."""
+        self._closed = True
+        process = self._process
+        if process is not None:
+            process.kill()
+        if self._owns_processes:
+            self._processes.close()
+
+    def _run(
+        self,
+        job: Callable[[_R], _T],
+        request: _R,
+        artifacts: ArtifactDigests,
+        path: str,
+        who: str,
+        *,
+        log_name: str | None = None,
+        once: bool = False,
+    ) -> tuple[_T, str | None]:
+        """Run a job in the process of the artifacts, and end the process when the job damaged it.
+
+        :param once: run it in a new process, which ends with it.
+        :returns: the result of the job, and the damage that it did.
+        :raises PluginError: when the process is lost; ``who`` starts its message.
+        :raises LocalcdapError: what the job raised.
+        """
+        name, packed = get_job_name(job), msgspec.Raw(pack(request))
+        try:
+            process = self._take(() if once else artifacts)
+        except WorkerLostError as lost:
+            raise self._to_error(lost, "The plugin worker", path) from None
+        try:
+            result = process.run(name, packed, self._time_limit_s, is_last=once)
+        except BaseException as error:
+            process.kill()
+            if self._closed:
+                raise PluginError("The plugin worker was closed.") from None
+            if isinstance(error, WorkerLostError):
+                raise self._to_error(error, who, path) from None
+            raise
+        if result.damage:
+            _LOG.info("%s: its process is replaced because %s", log_name or who, result.damage)
+        if once:
+            self._processes.end_soon(process)
+        elif result.damage:
+            process.kill()
+        else:
+            self._processes.give_back(artifacts, process)
+        if result.fault is not None:
+            raise _explain_error(to_error(result.fault), who, result.damage)
+        answer: _T = unpack(result.answer, get_answer_type(job))
+        return answer, result.damage
+
+    def _take(self, artifacts: ArtifactDigests) -> WorkerProcess:
+        if self._closed:
+            raise PluginError("The plugin worker was closed.")
+        self._process = process = self._processes.take(artifacts)
+        if self._closed:  # meanwhile, and without knowing of this process
+            process.kill()
+        return process
+
+    @contextlib.contextmanager
+    def _raise_host_lost_if_closed(self) -> Iterator[None]:
+        try:
+            yield
+        except PluginError as error:
+            if self._closed:
+                raise HostLostError(error.message) from None
+            raise
+
+    def _start_quietly(self) -> None:
+        try:
+            self._processes.start()
+        except (OSError, LocalcdapError) as error:
+            _LOG.debug("the plugin worker did not start: %s", error)
+
+    def _to_error(self, lost: WorkerLostError, who: str, path: str) -> PluginError:
+        frames = parse_dumped_frames(lost.output, Path(path))
+        match lost.reason:
+            case ExitReason.TIME:
+                message = f"{who} did not finish within {self._time_limit_s:g} s."
+                action = (
+                    "Look for an endless loop or a slow call in it, or raise plugin.time_limit_s."
+                )
+            case ExitReason.MEMORY:
+                message = f"{who} took more than {self._processes.memory_mb} MiB of memory."
+                action = "Let it take less memory, or raise plugin.memory_mb."
+            case ExitReason.CRASH:
+                message = f"{who} {lost.detail}."
+                action = "Correct the plugin: it must raise an exception instead."
+        return PluginError(message, action, traceback=frames)
+
+
+def _explain_error(error: LocalcdapError, who: str, damage: str | None) -> LocalcdapError:
+    """Return the error of a job. When code of localcdap fails after user code has changed it, the plugin is
+    the cause.
+    """
+    if damage is None or type(error) is not HostError:
+        return error
+    return PluginError(
+        f"{who} made the code of localcdap in its process fail: {damage}. ({error.message})",
+        _DAMAGE_ACTION,
+        traceback=error.traceback,
+    )
+
+
+def _create_damage_warning(stage: str, plugin: str, damage: str) -> list[ValidationFailure]:
+    warnings = FailureCollector(stage)
+    warnings.add(
+        f"Plugin '{plugin}' changed its process, which was replaced: {damage}.",
+        _DAMAGE_ACTION,
+    )
+    return list(warnings)
+
 
 _R = TypeVar("_R")
 _T = TypeVar("_T")

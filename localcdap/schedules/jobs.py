@@ -1,23 +1,96 @@
 """The jobs of schedules: what has been triggered and waits for more, or for its run.
 
 CDAP 6 ``JobQueueTable``. Here one process changes the jobs, so that those of a changed schedule are removed
-at once instead of being marked.
+at once instead of being marked. The history says what became of triggers, so that none is lost in silence.
 """
 
 from __future__ import annotations
 
 import enum
+import logging
 from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from localcdap.decoders import decode_json
-from localcdap.schedules.history import add_event
-from localcdap.schedules.model import EventKind, Schedule, ScheduleStatus
+from localcdap.schedules.model import EventKind, Schedule, ScheduleEvent, ScheduleStatus
 from localcdap.schedules.triggers import Notification, is_satisfied
 from localcdap.store.store import Transaction
 from localcdap.text import format_duration
+
+_LOG: Final = logging.getLogger(__name__)
+KEPT: Final = 20_000
+"""The newest events of an instance that are kept."""
+_PRUNED_EVERY: Final = 500
+_COLUMNS: Final = "number, namespace, application, schedule, time, kind, message, run"
+
+
+def add_event(
+    tx: Transaction,
+    schedule: Schedule,
+    time: int,
+    kind: EventKind,
+    message: str,
+    run: str | None = None,
+) -> None:
+    """Store what became of a trigger; unless a run was started, it is written to the host's log too.
+
+    :param time: milliseconds since 1970.
+    """
+    rows = tx.execute(
+        "INSERT INTO schedule_events VALUES (nextval('schedule_event_numbers'), ?, ?, ?, ?, ?, ?, ?) "
+        "RETURNING number",
+        (
+            schedule.namespace,
+            schedule.application,
+            schedule.name,
+            time,
+            kind.value,
+            message,
+            run,
+        ),
+    )
+    number = rows[0][0]
+    if number % _PRUNED_EVERY == 0:
+        tx.execute("DELETE FROM schedule_events WHERE number <= ?", (number - KEPT,))
+    if kind is not EventKind.STARTED:
+        named = f"{schedule.namespace}.{schedule.application}.{schedule.name}"
+        tx.on_commit(lambda: _LOG.warning("schedule %s: %s: %s", named, kind.value, message))
+
+
+def list_events(
+    tx: Transaction,
+    namespace: str,
+    application: str | None = None,
+    schedule: str | None = None,
+    limit: int = 100,
+) -> list[ScheduleEvent]:
+    """Return events, newest first."""
+    rows = tx.execute(
+        f"SELECT {_COLUMNS} FROM schedule_events WHERE namespace = ? AND (? IS NULL OR application = ?) "  # noqa: S608
+        "AND (? IS NULL OR schedule = ?) ORDER BY number DESC LIMIT ?",
+        (namespace, application, application, schedule, schedule, limit),
+    )
+    return _read_entry(rows)
+
+
+def find_last(tx: Transaction, namespace: str) -> dict[tuple[str, str], ScheduleEvent]:
+    """Return the last event of each schedule of a namespace, by application and name."""
+    rows = tx.execute(
+        f"SELECT {_COLUMNS} FROM schedule_events WHERE namespace = ? "  # noqa: S608
+        "QUALIFY row_number() OVER (PARTITION BY application, schedule ORDER BY number DESC) = 1",
+        (namespace,),
+    )
+    return {(each.application, each.schedule): each for each in _read_entry(rows)}
+
+
+def _read_entry(rows: Sequence[tuple[Any, ...]]) -> list[ScheduleEvent]:
+    return [
+        ScheduleEvent(number, namespace, application, schedule, time, EventKind(kind), text, run)
+        for number, namespace, application, schedule, time, kind, text, run in rows
+    ]
+
 
 _SELECT: Final = (
     "SELECT generation, namespace, application, schedule, state, record FROM schedule_jobs"

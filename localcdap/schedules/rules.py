@@ -11,7 +11,7 @@ from typing import Final
 from localcdap.api.errors import BadRequestError
 from localcdap.java.cron import parse_cron
 from localcdap.pipeline.library.application_model import Application, get_program
-from localcdap.schedules.constraints import parse_time
+from localcdap.schedules.constraints import find_zone, parse_time
 from localcdap.schedules.mappings import read_mapping
 from localcdap.schedules.model import (
     MAPPING,
@@ -28,7 +28,6 @@ from localcdap.schedules.model import (
     Trigger,
 )
 from localcdap.schedules.triggers import STATUSES
-from localcdap.schedules.zones import find_zone
 
 _LONGEST_NAME: Final = 255
 _DEEPEST: Final = 20

@@ -23,8 +23,7 @@ from localcdap.pipeline.macros.functions import LOGICAL_START_TIME
 from localcdap.runs.model import Run, RunRequest, ScheduledStart
 from localcdap.schedules import jobs, records, times
 from localcdap.schedules.constraints import Verdict, check_constraints
-from localcdap.schedules.history import add_event
-from localcdap.schedules.jobs import JobState, ScheduleJob
+from localcdap.schedules.jobs import JobState, ScheduleJob, add_event
 from localcdap.schedules.mappings import FindRun, ReadDocument, map_arguments, read_mapping
 from localcdap.schedules.model import MAPPING, EventKind, Schedule
 from localcdap.schedules.triggers import find_logical_start, find_trigger_infos

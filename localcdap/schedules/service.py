@@ -14,8 +14,9 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.library import application_records
 from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.model import get_now
-from localcdap.schedules import history, jobs, plans, records, times
+from localcdap.schedules import jobs, records, times
 from localcdap.schedules.changes import ScheduleChanges
+from localcdap.schedules.constraints import find_zone
 from localcdap.schedules.jobs import ScheduleJob
 from localcdap.schedules.model import (
     PartitionTrigger,
@@ -33,7 +34,6 @@ from localcdap.schedules.model import (
 )
 from localcdap.schedules.rules import check_cron
 from localcdap.schedules.triggers import STATUSES, get_type, list_simple, make_status_key
-from localcdap.schedules.zones import find_zone
 from localcdap.security.access import (
     of_application,
     of_namespace,
@@ -194,7 +194,7 @@ class ScheduleService:
             if application is not None:
                 application_records.find(tx, namespace, application)
             found = records.list_schedules(tx, namespace, application)
-            last = history.find_last(tx, namespace)
+            last = jobs.find_last(tx, namespace)
             due: dict[tuple[str, str], int] = {}
             for each in times.list_in_namespace(tx, namespace, application):
                 if each.next is not None:
@@ -275,7 +275,7 @@ class ScheduleService:
         self._namespaces.require(namespace)
         now = self._now()
         with self._store.snapshot() as tx:
-            active = plans.list_active_times(tx, namespace)
+            active = times.list_active_times(tx, namespace)
         found = [
             PlannedTime(time, each.application, each.schedule, _format(time, each.zone))
             for each in active
@@ -308,7 +308,7 @@ class ScheduleService:
         """Return what became of triggers, newest first; those of deleted schedules too."""
         self._namespaces.require(namespace)
         with self._store.snapshot() as tx:
-            return history.list_events(tx, namespace, application, name, limit)
+            return jobs.list_events(tx, namespace, application, name, limit)
 
     def are_active(self) -> bool:
         """Whether a job was triggered and waits for its run: only a host can start it."""

@@ -22,15 +22,12 @@ from localcdap.moved import get_moved_name
 if TYPE_CHECKING:
     from localcdap.testing.apps import AppTester
     from localcdap.testing.connectors import ConnectorTester
-    from localcdap.testing.datasets import DatasetTester
     from localcdap.testing.formats import FormatTester
-    from localcdap.testing.instance import TemporaryInstance
-    from localcdap.testing.pipeline import PipelineTester
-    from localcdap.testing.records import StageOutput
+    from localcdap.testing.instance import DatasetTester, TemporaryInstance
+    from localcdap.testing.pipeline import PipelineTester, StageRun, run_stage
+    from localcdap.testing.records import StageOutput, TableData
     from localcdap.testing.references import artifact_ref, plugin_ref
     from localcdap.testing.stage import StageTester
-    from localcdap.testing.stage_run import StageRun, run_stage
-    from localcdap.testing.tables import TableData
 
 __all__ = [
     "AppTester",

@@ -10,23 +10,22 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, cast
 
 import msgspec
 
 from localcdap.api.app.application import SystemApplication, describe_application
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
 from localcdap.api.connector import SampleRequest
-from localcdap.api.errors import BadRequestError
+from localcdap.api.errors import BadRequestError, HostError
 from localcdap.api.locations import Locations
 from localcdap.api.serialization.value_types import encode_schema
-from localcdap.apps.connections import AppConnections, CallerConnections
+from localcdap.apps.child import AppRuntime
 from localcdap.apps.context import AppContext
-from localcdap.apps.deployer import AppDeployer
-from localcdap.apps.files import AppFiles
+from localcdap.apps.jobs.service import JobService
 from localcdap.apps.model import AppAnswer, AppRequest
-from localcdap.apps.platform import AppData, AppMetadata, AppPlatform
-from localcdap.apps.runtime import AppRuntime
+from localcdap.apps.platform import AppPlatform, AppServices
+from localcdap.apps.storage import AppDeployer, AppFiles
 from localcdap.artifacts.inspection import inspect_artifact
 from localcdap.artifacts.model import Inspection, PluginRef
 from localcdap.artifacts.service import ArtifactService
@@ -55,7 +54,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.secrets import Secrets
 from localcdap.pipeline.methods import MethodCaller
-from localcdap.runs.lineage_runs import StoredRuns
+from localcdap.runs.metadata import StoredRuns
 from localcdap.sandbox.connector_calls import GivenRows, WantedRows
 from localcdap.sandbox.plugin_calls import (
     CallRequest,
@@ -65,11 +64,10 @@ from localcdap.sandbox.plugin_calls import (
     transform_records,
 )
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
-from localcdap.security.access import AccessChecks
 from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.store.store import Store
 from localcdap.store.structured.admin import StructuredTables
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 _R = TypeVar("_R")
 _T = TypeVar("_T")
@@ -134,22 +132,34 @@ class AppTester:
             self.connections: Final = ConnectionService(
                 tables.transactions, self.namespaces, self.secure_keys
             )
+            jobs = cast(JobService, _NoJobs())
             platform = AppPlatform(
+                store,
+                topics,
                 self.namespaces,
                 self._artifacts,
-                self.preferences,
                 self._get_secrets,
-                self.messaging,
-                InProcessRunner(),
                 MethodCaller(environments, InProcessRunner(), None, None),
                 AppFiles(folder / "files", self.namespaces),
-                AppMetadata(store, topics, self.metadata),
-                AppData(store, tables.admin),
+                tables.admin,
+                jobs,
+                ALLOW_ALL,
+            )
+            services = AppServices(
+                platform,
+                self.namespaces,
+                self.preferences,
                 self.datasets,
+                self.metadata,
+                self.messaging,
+                tables.admin,
+                jobs,
+                InProcessRunner(),
+                self.connections,
+                self._create_connectors(environments),
             )
             name = describe_application(app, app.__qualname__).name
-            connections = CallerConnections(self._create_connections(environments))
-            self.context: Final = AppContext(platform, tables.transactions, name, connections)
+            self.context: Final = AppContext(services, tables.transactions, name)
             self._runtime = AppRuntime(app, self.context, self._create_delivery)
             self._undo = undo.pop_all()
 
@@ -245,8 +255,8 @@ class AppTester:
             secrets=self._get_secrets,
         )
 
-    def _create_connections(self, environments: EnvironmentFactory) -> AppConnections:
-        connectors = ConnectorService(
+    def _create_connectors(self, environments: EnvironmentFactory) -> ConnectorService:
+        return ConnectorService(
             self.connections,
             self._artifacts,
             environments,
@@ -254,7 +264,6 @@ class AppTester:
             _NoRows(),
             _LIMIT_S,
         )
-        return AppConnections(self.connections, connectors, AccessChecks(ALLOW_ALL))
 
     def _get_secrets(self, namespace: str) -> Secrets:
         return Secrets(
@@ -277,6 +286,16 @@ class _NoRows:
         raise BadRequestError(
             f"The tester of applications has neither tables nor Spark in namespace '{namespace}'.",
             "Use cdap_instance.",
+        )
+
+
+class _NoJobs:
+    """Refuses to submit jobs."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise HostError(
+            "Jobs cannot be submitted here: they need an instance.",
+            "In a test, use the fixture cdap_instance.",
         )
 
 

@@ -35,8 +35,8 @@ from localcdap.sandbox.connector_calls import (
 )
 from localcdap.sandbox.plugin_calls import to_arrow_stream
 from localcdap.sandbox.record_samples import check_sample_request
+from localcdap.testing.records import TableData
 from localcdap.testing.references import in_memory_ref
-from localcdap.testing.tables import TableData
 
 _Given = TypeVar("_Given")
 _NAMESPACE: Final = "default"

@@ -59,7 +59,7 @@ def cdap_engine_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield Path(shared)
         return
     from localcdap.engine.local.server import EngineServer
-    from localcdap.processes.leases import are_leases_held, hold_lease
+    from localcdap.processes.single_instance import are_leases_held, hold_lease
 
     base = tmp_path_factory.getbasetemp()
     # Each worker of pytest-xdist has a folder; the server is shared in their common parent.
@@ -78,7 +78,7 @@ def cdap_engine_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def cdap_engine(cdap_engine_directory: Path) -> Iterator[Endpoint]:
     """The running Spark server, leased until the end of the session."""
     from localcdap.engine.local.server import EngineServer
-    from localcdap.processes.leases import hold_lease
+    from localcdap.processes.single_instance import hold_lease
 
     server = EngineServer(cdap_engine_directory)
     with hold_lease(server.leases):
@@ -132,7 +132,7 @@ def cdap_app(tmp_path: Path) -> Iterator[Callable[[type[SystemApplication]], App
 def cdap_structured_tables(tmp_path: Path) -> Iterator[StructuredTables]:
     """Structured tables in a new database."""
     from localcdap.store.structured.admin import StructuredTables
-    from localcdap.testing.databases import open_new_store
+    from localcdap.testing.instance import open_new_store
 
     with open_new_store(tmp_path / "structured-tables" / "localcdap.duckdb") as store:
         tables = StructuredTables(store)

@@ -1,27 +1,46 @@
-"""References to plugins under test, by which the engine loads them like any other plugin."""
+"""Plugins under test: references, by which the engine loads them like any other, and their configuration.
+
+A stage is configured as the studio does it, but in this process.
+"""
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import inspect
 import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from localcdap.api.errors import BadRequestError, NotFoundError
-from localcdap.api.failures import ArtifactId
+import msgspec
+
+from localcdap.api.errors import BadRequestError, InvalidPipelineError, NotFoundError
+from localcdap.api.failures import ArtifactId, ValidationFailure
+from localcdap.api.locations import Locations
 from localcdap.api.plugin import PLUGIN_MARK, Plugin
+from localcdap.api.schema import Schema
+from localcdap.api.stage import FindTable
 from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.directories.identity import PROJECT_FILE
 from localcdap.artifacts.loading import (
     find_code_root,
     list_module_names,
     load_artifact,
+    load_plugin,
     mount,
     to_file_module_name,
 )
 from localcdap.artifacts.model import PluginRef
+from localcdap.pipeline.document.model import PluginUse, StageUse
+from localcdap.pipeline.macros.evaluation import MacroContext
+from localcdap.pipeline.macros.functions import create_macro_functions
+from localcdap.pipeline.validation.configured_stage import ConfiguredStage
+from localcdap.pipeline.validation.plugins import PinnedPlugins
+from localcdap.pipeline.validation.stage_configuration import StageConfiguration, StagePosition
+from localcdap.sandbox.stage_configuration import configure_stage
 
 _VERSION: Final = "1.0.0"
 _in_memory: Final[dict[type[Plugin], PluginRef]] = {}
@@ -126,3 +145,50 @@ def _build_ref(cls: type[Plugin], path_to_artifact: Path, content: str, module: 
     return PluginRef(
         artifact, str(path_to_artifact), content, type_, name, f"{module}.{cls.__name__}"
     )
+
+
+START: Final = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+"""The logical start time in tests."""
+
+
+def validate_stage(
+    name: str,
+    ref: PluginRef,
+    properties: Mapping[str, str],
+    inputs: Mapping[str, Schema | None],
+    *,
+    ports: Sequence[str] = (),
+    arguments: Mapping[str, str] | None = None,
+    runtime: bool = False,
+    locations: Locations | None = None,
+    find_table: FindTable | None = None,
+) -> ConfiguredStage:
+    """Configure one stage.
+
+    :param ports: the connected ports of a splitter.
+    :param arguments: the values of macros.
+    :param runtime: whether every macro must have a value, as in a run.
+    :param locations: when given, ``configure_connected`` is called too.
+    :param find_table: returns tables for ``configure_connected``; there are none by default.
+    """
+    start = int(START.timestamp() * 1000)
+    configure = StageConfiguration(
+        PinnedPlugins({name: ref}, load_plugin),
+        partial(configure_stage, find_table=find_table, in_run=runtime),
+        MacroContext(arguments, create_macro_functions(start), runtime=runtime),
+        locations=locations,
+    )
+    use = StageUse(name, PluginUse(ref.type, ref.name, dict(properties)))
+    return configure(use, dict(inputs), StagePosition(list(ports)))
+
+
+def raise_failures(failures: Sequence[ValidationFailure]) -> None:
+    """Raise the failures of a stage.
+
+    :raises InvalidPipelineError: when there are any.
+    """
+    if failures:
+        raise InvalidPipelineError(
+            " ".join(failure.full_message for failure in failures),
+            failures=[msgspec.to_builtins(failure) for failure in failures],
+        )

@@ -39,17 +39,16 @@ from localcdap.api.tables import CreatedTable, Lookup, TableResult
 from localcdap.engine.messages.flow import Stage, create_plugin
 from localcdap.engine.tasks.context import CountingMetrics, WorkerStageContext
 from localcdap.pipeline.validation.configured_stage import ConfiguredStage
-from localcdap.sandbox.stage_lineage import LineageRequest, trace_stage
-from localcdap.testing.configuration import raise_failures, validate_stage
+from localcdap.sandbox.stage_configuration import LineageRequest, trace_stage
 from localcdap.testing.records import (
     FakePreparationContext,
     GivenMetadata,
     StageOutput,
+    TableData,
     build_stage_data,
     run_records,
 )
-from localcdap.testing.references import in_memory_ref
-from localcdap.testing.tables import TableData
+from localcdap.testing.references import in_memory_ref, raise_failures, validate_stage
 
 Statistics = Mapping[str, StageStatistics]
 GivenTopics: TypeAlias = dict[str, list[Any]]

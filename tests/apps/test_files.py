@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import NotFoundError
-from localcdap.apps.files import AppFiles
+from localcdap.apps.storage import AppFiles
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 from tests.apps.catalogue import Catalogue
 
 

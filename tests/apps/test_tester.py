@@ -22,8 +22,8 @@ from localcdap.api.app import (
 )
 from localcdap.api.app.application import describe_application
 from localcdap.api.errors import ConflictError
-from localcdap.apps.deployer import AppDeployer
 from localcdap.apps.model import AppRequest
+from localcdap.apps.storage import AppDeployer
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.testing import AppTester
 from tests.apps.catalogue import EXPERIMENTS, Catalogue, NewExperiment

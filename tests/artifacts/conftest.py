@@ -9,7 +9,7 @@ from localcdap.artifacts.model import Inspection, SyncReport
 from localcdap.artifacts.service import ArtifactService
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.store.store import Transaction
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 
 class CountingInspector:

@@ -12,7 +12,7 @@ import pytest
 
 from localcdap.artifacts.directories.watcher import FolderWatcher, Watches, WatchesRefusedError
 from localcdap.artifacts.service import ArtifactService
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.pool import PluginWorker
 from tests.artifacts.authoring import project, source, write
 from tests.artifacts.conftest import CountingInspector
 

@@ -12,10 +12,10 @@ from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.pool import PluginWorker
 from localcdap.store.store import Store
 from localcdap.store.structured.admin import StructuredTables
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 from .modules import Modules
 

@@ -11,7 +11,7 @@ from localcdap.datasets.planner import PipelineDatasets
 from localcdap.datasets.types import DatasetTypes
 from localcdap.metadata.audit import AuditLog
 from localcdap.pipeline.validation.datasets import StageDataset
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.pool import PluginWorker
 from localcdap.store import table_catalog
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from localcdap.api.errors import (
 from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.model import DatasetRequest, DatasetUpdate
 from localcdap.pipeline.validation.datasets import StageDataset
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.pool import PluginWorker
 from localcdap.store import table_catalog
 
 from .modules import Modules

@@ -10,7 +10,7 @@ import pytest
 
 from localcdap.datasets.storage import change_folders, recover_folders
 from localcdap.store.store import Store
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 AFTER = {
     "new",

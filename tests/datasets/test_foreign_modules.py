@@ -21,7 +21,7 @@ from localcdap.artifacts.model import PluginRef
 from localcdap.cli.main import run as run_command
 from localcdap.datasets.model import DatasetRequest, DatasetUpdate
 from localcdap.datasets.sql import SqlRequest
-from localcdap.sandbox.loaded_types import LoadedTypes
+from localcdap.sandbox.dataset_calls import LoadedTypes
 from localcdap.testing import TemporaryInstance
 from localcdap.transactions.client import HostTransactionRunner
 

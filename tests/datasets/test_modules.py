@@ -14,7 +14,7 @@ from localcdap.datasets.model import DatasetRequest
 from localcdap.datasets.modules import DatasetModuleService
 from localcdap.datasets.types import DatasetTypes
 from localcdap.metadata.audit import AuditLog
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.pool import PluginWorker
 
 from .conftest import Instance
 

@@ -13,7 +13,7 @@ from localcdap.api.errors import ConflictError, LocalcdapError, PluginError
 from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.model import DatasetRequest, DatasetUpdate
 from localcdap.pipeline.validation.datasets import StageDataset
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.pool import PluginWorker
 
 from .modules import Modules
 

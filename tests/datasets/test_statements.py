@@ -17,7 +17,7 @@ from localcdap.engine.messages.host import StatementBatch, StatementResult
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.tables import NamespaceTables
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 ITEMS = Schema.record(
     "item",

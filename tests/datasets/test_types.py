@@ -18,7 +18,7 @@ from localcdap.datasets.instances import DatasetService
 from localcdap.datasets.model import DatasetRequest, DatasetUpdate
 from localcdap.datasets.types import DatasetTypes
 from localcdap.pipeline.validation.datasets import StageDataset
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.pool import PluginWorker
 
 from .modules import Modules
 

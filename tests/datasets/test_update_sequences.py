@@ -26,7 +26,7 @@ from localcdap.messaging.topics import Topics
 from localcdap.metadata.audit import AuditLog
 from localcdap.namespaces.service import NamespaceService
 from localcdap.store.transactions.operations import Read, Write
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 SINGLE = struct.unpack("f", struct.pack("f", 0.1))[0]
 """A value of type float."""

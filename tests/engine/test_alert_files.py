@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from localcdap.engine.driver.alerts import RunAlerts
-from localcdap.engine.tasks.alert_files import AlertWriter
+from localcdap.engine.driver.control_stages import RunAlerts
 from localcdap.engine.tasks.pass_plan import StageAlert, TaskReport, decode_report, encode_report
+from localcdap.engine.tasks.task_messages import AlertWriter
 
 
 def runner(stage: str, *names: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.engine.messages.altered_values import AlteredValues
+from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.tasks.context import AlteredCounts
 from localcdap.testing import PipelineTester
 from tests.engine import plugins

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcdap.api import Schema
-from localcdap.engine.tasks.chunks import PortsEmitter, RecordEmitter
+from localcdap.engine.tasks.runners import PortsEmitter, RecordEmitter
 
 FLAT = Schema.record("flat", [("k", Schema.STRING), ("n", Schema.LONG.as_nullable)])
 NESTED = Schema.record("nested", [("k", Schema.STRING), ("tags", Schema.array(Schema.STRING))])

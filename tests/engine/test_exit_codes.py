@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.engine.exit_codes import describe_exit
+from localcdap.engine.messages.orders import describe_exit
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from localcdap.api.schema import Schema
 from localcdap.engine.driver.execution import execute_plan
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.plan.planner import plan_flow
-from localcdap.expectations.reader import read_rules
+from localcdap.expectations.rules import read_rules
 from localcdap.testing import PipelineTester
 from tests.engine import plugins
 from tests.engine.plugins import NUMBERS

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from localcdap.engine.local.child_processes import RUN_SERVER, keep_fork_server
 from localcdap.engine.local.forks import SOCKET, request_fork
+from localcdap.engine.local.supervisor import RUN_SERVER, keep_fork_server
 from localcdap.processes import fork_protocol as forking
 from localcdap.processes.identity import is_alive
 from localcdap.runs.startup import processes

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.errors import EngineError
-from localcdap.engine.local.java_runtime import find_java
+from localcdap.engine.local.launch import find_java
 
 
 def runtime(folder: Path, version: str, modules: str = "java.base jdk.incubator.vector") -> Path:
@@ -90,7 +90,7 @@ def test_the_runtime_that_pip_installed_is_the_last_resort():
 
 
 def test_error_says_what_was_found_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("localcdap.engine.local.java_runtime.OLDEST_VERSION", 99)
+    monkeypatch.setattr("localcdap.engine.local.launch.OLDEST_VERSION", 99)
     old = runtime(tmp_path / "old", "17")
 
     with pytest.raises(EngineError) as caught:

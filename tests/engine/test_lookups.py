@@ -23,7 +23,7 @@ from localcdap.engine.plan import tables as lookups
 from localcdap.engine.plan.tables import sort_rows, write_lookup_file
 from localcdap.engine.tasks.context import WorkerStageContext
 from localcdap.engine.tasks.lookups import FileLookup, SortedRows
-from localcdap.testing.configuration import START
+from localcdap.testing.references import START
 
 
 def record(**fields: Any) -> Schema:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.engine.commit import LOCAL
-from localcdap.engine.driver.operations import end_operations
+from localcdap.engine.driver.execution import end_operations
 from localcdap.engine.session import open_session
 from localcdap.engine.spark_internals import find_running_operations
 from tests.e2e.program import wait_until

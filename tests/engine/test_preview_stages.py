@@ -9,8 +9,7 @@ import pytest
 from pyspark.sql.connect.client import SparkConnectClient
 
 from localcdap.api import BatchSink, SparkCompute, plugin
-from localcdap.engine.preview.joint_frames import JointFrames
-from localcdap.engine.preview.stage_runner import StageByStageRunner
+from localcdap.engine.preview.stage_runner import JointFrames, StageByStageRunner
 from localcdap.testing import PipelineTester
 from tests.engine import plugins
 from tests.engine.plugins import NUMBERS

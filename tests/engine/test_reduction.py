@@ -11,9 +11,8 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.engine.messages.flow import Stage, Stream
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.preview.python_stage import run_python_stage
-from localcdap.engine.tasks import group_pass
-from localcdap.engine.tasks.aggregation import GROUP
-from localcdap.engine.tasks.group_pass import ReducingRunner
+from localcdap.engine.tasks import aggregation
+from localcdap.engine.tasks.aggregation import GROUP, ReducingRunner
 from localcdap.engine.tasks.pass_plan import PassStage
 from localcdap.testing import PipelineTester, StageTester
 from localcdap.testing.records import build_stage_data
@@ -55,8 +54,8 @@ def test_any_division_of_the_records_gives_the_result_of_the_plain_aggregator(re
     plain = StageTester(Plain, {}, NUMBERS).run(records).records
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(group_pass, "_MOST_BYTES", limit)  # spills after every batch, some, none
-        patch.setattr(group_pass, "_ROWS", 2)
+        patch.setattr(aggregation, "_MOST_BYTES", limit)  # spills after every batch, some, none
+        patch.setattr(aggregation, "_ROWS", 2)
         reduced = reduce_in_parts(records, rows)
 
     assert sorted(reduced, key=str) == sorted(plain, key=str)
@@ -64,7 +63,7 @@ def test_any_division_of_the_records_gives_the_result_of_the_plain_aggregator(re
 
 
 def test_as_many_groups_as_a_task_may_keep(monkeypatch):
-    monkeypatch.setattr(group_pass, "_MOST_GROUPS", 3)
+    monkeypatch.setattr(aggregation, "_MOST_GROUPS", 3)
     runner = ReducingRunner(make_stage(Reduced))
     batch = RecordCodec(NUMBERS).encode([{"n": n, "word": "a"} for n in (1, 2, 3)])
 

@@ -24,19 +24,19 @@ import pytest
 
 from localcdap.api.errors import EngineError
 from localcdap.engine.endpoint import Endpoint
-from localcdap.engine.local.child_processes import WORKER_SERVER, IdleWorkers, find_daemons
 from localcdap.engine.local.forks import SOCKET, WORKER_SOCKET
-from localcdap.engine.local.server import EngineServer
-from localcdap.engine.local.server_record import (
+from localcdap.engine.local.server import (
     LOG,
     OUTPUT,
     RECORD,
     SUPERVISOR_ERRORS,
+    EngineServer,
     ServerRecord,
     read_server_record,
 )
+from localcdap.engine.local.supervisor import WORKER_SERVER, IdleWorkers, find_daemons
 from localcdap.engine.session import connect, open_session
-from localcdap.processes.leases import hold_lease
+from localcdap.processes.single_instance import hold_lease
 
 ENSURE = """
 import sys
@@ -51,7 +51,7 @@ print(endpoint.url, endpoint.token)
 HOLD = """
 import sys
 from pathlib import Path
-from localcdap.processes.leases import hold_lease
+from localcdap.processes.single_instance import hold_lease
 with hold_lease(Path(sys.argv[1])):
     print(flush=True)
     sys.stdin.read()
@@ -291,7 +291,7 @@ class TestLife:
     def test_it_is_stopped_for_one_who_does_not_share_it(self, directory: Path):
         started(directory)
         server = own_server(directory)
-        other = "from localcdap.processes.leases import hold_lease as h; import pathlib as p, sys\n"
+        other = "from localcdap.processes.single_instance import hold_lease as h; import pathlib as p, sys\n"
         other += "with h(p.Path(sys.argv[1])): print(flush=True); input()"
         with (
             hold_lease(server.leases),

@@ -12,8 +12,7 @@ import pytest
 from localcdap.api.errors import EngineError
 from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.model import PluginRef
-from localcdap.engine.cluster.python_packages import find_package_files
-from localcdap.engine.cluster.shipment import Shipment, _create_refused_error
+from localcdap.engine.cluster.shipment import Shipment, _create_refused_error, find_package_files
 
 MISMATCH = (
     "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12 than that in driver: 3.11, "

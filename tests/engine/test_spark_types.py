@@ -9,8 +9,7 @@ import pytest
 
 from localcdap.api.errors import SchemaError
 from localcdap.api.schema import LogicalType, Schema
-from localcdap.engine.plan.schema_checks import list_differences
-from localcdap.engine.plan.spark_types import spark_schema, to_schema
+from localcdap.engine.plan.spark_types import list_differences, spark_schema, to_schema
 from localcdap.testing import PipelineTester
 from tests.engine import plugins
 

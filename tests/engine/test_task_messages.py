@@ -12,8 +12,7 @@ from collections import Counter
 import pytest
 
 from localcdap.api.serialization.value_types import unpack
-from localcdap.engine.driver.progress_report import ProgressReport
-from localcdap.engine.driver.task_listener import TaskListener
+from localcdap.engine.driver.progress_report import ProgressReport, TaskListener
 from localcdap.engine.host_client import RedactingSpoolWriter
 from localcdap.engine.messages.spool import LogLines, Message, Progress, RecordCounts
 from localcdap.engine.tasks import task_messages

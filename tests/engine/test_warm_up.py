@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from localcdap.engine.endpoint import Endpoint
-from localcdap.engine.local.server_record import LEASES, RECORD
+from localcdap.engine.local.server import LEASES, RECORD
 from localcdap.engine.warm_up import start_warm_up, warm_up
-from localcdap.processes.leases import hold_lease
+from localcdap.processes.single_instance import hold_lease
 
 KINDS = 3
 

@@ -7,7 +7,7 @@ import pytest
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.schema import Schema
 from localcdap.expectations.batches import BatchChecker
-from localcdap.expectations.reader import read_rules
+from localcdap.expectations.rules import read_rules
 from localcdap.expectations.schema_checks import find_schema_problems
 from localcdap.plugin_lib.jexl.row_conditions import create_row_test, find_condition_problems
 from tests.expectations.checked_records import RECORDS, RULES, SCHEMA

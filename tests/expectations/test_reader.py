@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
-from localcdap.expectations.reader import parse_rules, read_rules, to_json
-from localcdap.expectations.rules import RuleAction
+from localcdap.expectations.rules import RuleAction, parse_rules, read_rules, to_json
 from localcdap.expectations.schema_checks import find_schema_problems
 from localcdap.plugin_lib.jexl.row_conditions import find_condition_problems
 from tests.expectations.checked_records import RULES, SCHEMA

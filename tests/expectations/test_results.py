@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.expectations.reader import read_rules
 from localcdap.expectations.results import (
     collect_trends,
     create_result,
     describe_result,
     format_share,
 )
+from localcdap.expectations.rules import read_rules
 
 
 def result(node, checked, violations=0):

@@ -17,10 +17,9 @@ from localcdap.pipeline.editing.service import OpenRequest
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline.service import PipelineRequest
-from localcdap.pipeline_tests.case_model import CaseRequest, CasesRequest
-from localcdap.runs.debug.model import DebugRequest, GivenRecords
+from localcdap.pipeline_tests.cases import CaseRequest, CasesRequest
 from localcdap.runs.model import RunRequest
-from localcdap.runs.preview.model import PreviewRequest
+from localcdap.runs.preview.model import DebugRequest, GivenRecords, PreviewRequest
 from localcdap.testing.instance import TemporaryInstance
 from tests.pipeline.pipelines import record
 

@@ -1,4 +1,4 @@
-"""The table of services names their classes twice: for type checkers, and for the import at the first use."""
+"""The table of services names their classes for type checkers, and imports them at the first use."""
 
 from __future__ import annotations
 
@@ -13,3 +13,4 @@ def test_a_service_is_of_the_class_that_its_attribute_declares(name):
 
     declared = ServiceTable.__annotations__[entry.attribute]
     assert declared == f"ServiceEntry[{entry.service.__name__}]"
+    assert entry.service.__module__ == entry.module

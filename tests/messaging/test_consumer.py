@@ -15,7 +15,7 @@ from localcdap.api.errors import NotFoundError, StoreError
 from localcdap.api.serialization.value_types import unpack
 from localcdap.messaging.consumer import PoisonMessage, SpoolConsumer, SpoolReader, SpoolWriter
 from localcdap.store.store import Store, Transaction
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 from .messages import Counted, Message, Shaped
 

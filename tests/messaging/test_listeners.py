@@ -25,7 +25,7 @@ from localcdap.messaging import listeners as module
 from localcdap.messaging.listeners import EventDispatcher
 from localcdap.messaging.topics import Topics
 from localcdap.store.store import Store, Transaction
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 
 class Writer(SystemEventListener[Transaction]):

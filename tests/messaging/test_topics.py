@@ -23,7 +23,7 @@ from localcdap.messaging.retention import delete_expired, find_needed
 from localcdap.messaging.service import MessagingService
 from localcdap.messaging.topics import Retention, Topics
 from localcdap.store.store import Store
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 
 @pytest.fixture

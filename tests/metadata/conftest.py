@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.store.store import Store
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 from tests.metadata.catalog import Catalog
 
 

@@ -15,7 +15,7 @@ from localcdap.metadata.lineage.relations import (
     RelationRecords,
 )
 from localcdap.metadata.lineage.store import LineageStore
-from localcdap.runs.lineage_runs import StoredRuns
+from localcdap.runs.metadata import StoredRuns
 from localcdap.store.store import Store
 
 ORDERS = DatasetId("n", "orders")

@@ -16,7 +16,7 @@ from localcdap.openlineage.delivery import Deliveries
 from localcdap.openlineage.destinations import EventFile, add_events
 from localcdap.openlineage.http_endpoint import HttpEndpoint
 from localcdap.store.store import Store
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 from tests.openlineage.test_destinations import Receiver
 from tests.openlineage.validation import wait_until
 

@@ -8,11 +8,10 @@ from xml.etree import ElementTree
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.samples import PortSample, RejectedRecord, StageProblem, StageSample
-from localcdap.pipeline_tests.case_model import CaseResult, CaseStatus
+from localcdap.pipeline_tests.cases import CaseResult, CaseStatus
 from localcdap.pipeline_tests.model import Expectation, ExpectedFailure, PipelineTest, Records
 from localcdap.pipeline_tests.reader import read_test
-from localcdap.pipeline_tests.report import Outcome, evaluate
-from localcdap.pipeline_tests.report_formats import format_details, write_junit
+from localcdap.pipeline_tests.report import Outcome, evaluate, format_details, write_junit
 from localcdap.pipeline_tests.writer import update_test
 from localcdap.runs.model import RunError
 

@@ -22,7 +22,7 @@ from localcdap.artifacts.directories.artifact_paths import find_system_artifacts
 from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.loading import load_artifact
 from localcdap.engine.local.launch import find_spark_home
-from localcdap.runs.debug.model import DebugRequest, GivenRecords
+from localcdap.runs.preview.model import DebugRequest, GivenRecords
 from localcdap.testing import artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.core.workbooks import write_workbook
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from localcdap.host import Cdap
-    from localcdap.testing.stage_run import StageRun
+    from localcdap.testing.pipeline import StageRun
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins_dir"
 LONG_AGO_S = 1_421_786_520

@@ -8,13 +8,17 @@ import threading
 import time
 from pathlib import Path
 
-from localcdap.processes.leases import are_leases_held, find_oldest_lease, hold_lease
-from localcdap.processes.single_instance import is_locked
+from localcdap.processes.single_instance import (
+    are_leases_held,
+    find_oldest_lease,
+    hold_lease,
+    is_locked,
+)
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from localcdap.processes.leases import hold_lease
+from localcdap.processes.single_instance import hold_lease
 with hold_lease(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.processes.output_log import (
+from localcdap.processes.spawn import (
     OutputPipe,
     OutputTail,
     open_log,
@@ -82,7 +82,7 @@ def test_a_pipe_is_read_without_waiting_for_its_writer():
 def test_a_process_writes_its_stack_when_it_is_asked(closes):
     script = (
         "import os, time\n"
-        "from localcdap.processes.output_log import write_stack_on_request\n"
+        "from localcdap.processes.spawn import write_stack_on_request\n"
         f"write_stack_on_request(); {closes}\n"
         "def waiting():\n    print(1, flush=True)\n    time.sleep(600)\n"
         "waiting()"

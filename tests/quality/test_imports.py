@@ -137,7 +137,7 @@ def test_a_client_imports_no_service_before_it_calls_one():
 import sys
 import localcdap.host
 from localcdap.host.service_table import SERVICES
-print(*(n for n, entry in SERVICES.items() if entry._class.partition(":")[0] in sys.modules))
+print(*(n for n, entry in SERVICES.items() if entry.module in sys.modules))
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY

@@ -29,7 +29,7 @@ METHODS = ("send_signal", "terminate")
 """Methods of processes. Objects of other kinds have a method ``kill`` too, so it is not among them."""
 MODULES = ("psutil",)
 ALLOWED = {
-    ("localcdap/runs/startup/capacity.py", "psutil"): "the memory of the machine",
+    ("localcdap/runs/startup/processes.py", "psutil"): "the memory of the machine",
     (
         "localcdap/messaging/consumer.py",
         "fcntl.flock",

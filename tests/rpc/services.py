@@ -101,6 +101,6 @@ class Echo:
 if __name__ == "__main__":
     from multiprocessing.connection import Connection
 
-    from localcdap.rpc.peer import answer_calls
+    from localcdap.rpc.methods import answer_calls
 
     answer_calls(Connection(int(sys.argv[1])), {"echo": Echo()})

@@ -14,9 +14,8 @@ import pytest
 from localcdap.api.errors import HostError, HostLostError, SettingsError
 from localcdap.processes.limits import read_user_umask
 from localcdap.rpc.client import Client
-from localcdap.rpc.fingerprint import compute_fingerprint
 from localcdap.rpc.host_lock import HostLock, connect_or_become_host
-from localcdap.rpc.host_record import HostRecord
+from localcdap.rpc.host_record import HostRecord, compute_fingerprint
 from localcdap.rpc.host_start import LOG_FILE, HostReport, HostStart, is_hosted
 from localcdap.rpc.server import Server
 

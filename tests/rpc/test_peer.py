@@ -28,8 +28,7 @@ from localcdap.api.failures import ArtifactId
 from localcdap.api.pipeline import PluginSpec, StageSpec
 from localcdap.api.schema import Schema
 from localcdap.rpc.frames import Call
-from localcdap.rpc.methods import make_proxy
-from localcdap.rpc.peer import Caller, answer_calls
+from localcdap.rpc.methods import Caller, answer_calls, make_proxy
 
 from .services import Echo, Order
 

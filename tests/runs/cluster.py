@@ -17,8 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from localcdap.engine.local.java_runtime import find_java
-from localcdap.engine.local.launch import build_server_command, find_spark_home
+from localcdap.engine.local.launch import build_server_command, find_java, find_spark_home
 
 TOKEN = "a-secret-of-the-cluster"
 _OF_SPARK = ("pyspark", "py4j", "pyarrow", "pandas", "numpy", "dateutil", "pytz", "tzdata")

@@ -9,6 +9,7 @@ from localcdap.api.failures import ArtifactId
 from localcdap.engine.messages.spool import Alerted, RunStatus
 from localcdap.host import Cdap
 from localcdap.processes.identity import ProcessIdentity
+from localcdap.runs.logs import add_alerts, add_lines
 from localcdap.runs.model import Run, RunError, StageCounts, StoredLogLine, get_now
 
 GONE = ProcessIdentity(2**22 + 1, 0.0)
@@ -67,13 +68,13 @@ def write_run(
 
 def write_log(cdap: Cdap, run: str, lines: list[StoredLogLine]) -> None:
     with cdap.runs._store.transaction() as tx:
-        cdap.runs._logs.add(tx, run, lines)
+        add_lines(tx, run, lines)
     cdap.runs._announce()
 
 
 def write_alerts(cdap: Cdap, run: str, stage: str, *payloads: dict[str, str | None]) -> None:
     with cdap.runs._store.transaction() as tx:
-        cdap.runs._stages.add_alerts(tx, run, Alerted(stage, list(payloads)))
+        add_alerts(tx, run, Alerted(stage, list(payloads)))
 
 
 def write_long_log(cdap: Cdap, run: str, count: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from localcdap.cli.main import run as run_command
-from localcdap.engine.messages.altered_values import AlteredValues
+from localcdap.engine.messages.samples import AlteredValues
 from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.testing.instance import TemporaryInstance

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from localcdap.api.errors import BadRequestError, NotFoundError
-from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.runs.debug.service import DebugService
+from localcdap.runs.preview.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.testing.instance import TemporaryInstance
 from tests.runs.preview_plugins import PEOPLE, PLUGINS, pipeline, sink, source, stage
 

@@ -15,9 +15,8 @@ from localcdap.api.schema import Schema
 from localcdap.api.security import Authorizer, Permission
 from localcdap.api.tables import TableWrite
 from localcdap.engine.driver.progress_report import create_status
-from localcdap.engine.exit_codes import EXIT_FILE
 from localcdap.engine.messages.host import TableLoad
-from localcdap.engine.messages.orders import ORDER, SPOOL, UNREADABLE_ORDER
+from localcdap.engine.messages.orders import EXIT_FILE, ORDER, SPOOL, UNREADABLE_ORDER
 from localcdap.engine.messages.spool import Progress, RecordCounts, RunStatus, TableLoads
 from localcdap.messaging.consumer import SpoolWriter
 from localcdap.processes import identity

@@ -12,7 +12,7 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
 from localcdap.host import open_in_process
 from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.pipeline_tests.case_model import CaseRequest, CaseStatus
+from localcdap.pipeline_tests.cases import CaseRequest, CaseStatus
 from localcdap.pipeline_tests.service import run_cases
 from localcdap.runs.model import RunRequest, describe_stand_ins
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, stage

@@ -12,7 +12,7 @@ from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
 from localcdap.api.failures import ValidationFailure
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run, RunError, StageCounts
-from localcdap.runs.statistics import dashboard
+from localcdap.runs.statistics import overview
 from localcdap.runs.statistics.classification import classify, find_reason
 from localcdap.runs.statistics.model import OverviewRequest
 from localcdap.runs.statistics.overview import list_days
@@ -94,14 +94,14 @@ def test_planned_runs_are_added_to_a_window_that_ends_later(instance, namespace)
     class Planned:
         def list_planned(self, namespaces, start, end):
             asked.append((start, end))
-            named = dashboard.DashboardApplication("sales", "-SNAPSHOT")
+            named = overview.DashboardApplication("sales", "-SNAPSHOT")
             return [
-                dashboard.DashboardRun(
+                overview.DashboardRun(
                     namespaces[0], None, named, "Workflow", "w", None, None, "SCHEDULED", start
                 )
             ]
 
-    made = dashboard.Dashboard(instance.cdap.runs._store, Planned())
+    made = overview.Dashboard(instance.cdap.runs._store, Planned())
     now = int(time.time())
 
     assert made.read(now - 100, 50, [namespace]) == []

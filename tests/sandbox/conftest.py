@@ -10,9 +10,9 @@ from localcdap.api.failures import ArtifactId
 from localcdap.artifacts.directories.contents import compute_digest
 from localcdap.artifacts.model import PluginRef
 from localcdap.processes.fork_server import OwnedForkServer
-from localcdap.sandbox import launchers
+from localcdap.sandbox import process
+from localcdap.sandbox.pool import PluginWorker
 from localcdap.sandbox.stage_configuration import ConfigureRequest
-from localcdap.sandbox.supervisor import PluginWorker
 from tests.artifacts.authoring import write
 
 MEMORY_MB = 256
@@ -61,7 +61,7 @@ def request_of(tmp_path: Path) -> Request:
 def own_fork_servers() -> Iterator[None]:
     """Each launcher has a fork server of its own, as in a host: these are the tests of both."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(launchers, "OwnedForkServer", OwnedForkServer)
+        patch.setattr(process, "OwnedForkServer", OwnedForkServer)
         yield
 
 

@@ -7,9 +7,8 @@ import contextlib
 import pytest
 
 from localcdap.processes.limits import IS_LINUX
-from localcdap.sandbox.launchers import ForkingLauncher, ProcessLauncher
-from localcdap.sandbox.process_pool import ProcessPool
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.pool import PluginWorker, ProcessPool
+from localcdap.sandbox.process import ForkingLauncher, ProcessLauncher
 from tests.sandbox.conftest import MEMORY_MB
 
 LAUNCHERS = (

@@ -27,7 +27,7 @@ from localcdap.sandbox.plugin_calls import (
     read_arrow_stream,
     to_arrow_stream,
 )
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.pool import PluginWorker
 from tests.artifacts.authoring import write
 
 SOURCE = """

@@ -12,9 +12,8 @@ import pytest
 
 from localcdap.processes import tree
 from localcdap.processes.limits import IS_LINUX
-from localcdap.sandbox.launchers import ProcessLauncher
-from localcdap.sandbox.process_pool import ProcessPool
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.pool import PluginWorker, ProcessPool
+from localcdap.sandbox.process import ProcessLauncher
 from tests.sandbox.conftest import MEMORY_MB
 from tests.sandbox.test_hostile import assert_ends, check_good
 from tests.sandbox.test_supervisor import REPOSITORY, packed
@@ -126,7 +125,7 @@ def test_daemon_of_a_plugin_ends_with_a_killed_host(request_of, started, tmp_pat
         "import sys, pathlib\n"
         "from localcdap.api.serialization.value_types import unpack\n"
         "from localcdap.sandbox.stage_configuration import ConfigureRequest\n"
-        "from localcdap.sandbox.supervisor import PluginWorker\n"
+        "from localcdap.sandbox.pool import PluginWorker\n"
         "request = unpack(pathlib.Path(sys.argv[1]).read_bytes(), ConfigureRequest)\n"
         "PluginWorker(100, 512).configure(request)"
     )

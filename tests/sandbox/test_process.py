@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from localcdap.sandbox.launchers import make_launcher
-from localcdap.sandbox.process import WorkerProcess
+from localcdap.sandbox.process import WorkerProcess, make_launcher
 from tests.sandbox.conftest import MEMORY_MB
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from localcdap.artifacts.loading import mount
-from localcdap.sandbox.process_guard import ProcessGuard
+from localcdap.sandbox.worker import ProcessGuard
 
 
 class Hook:

@@ -7,8 +7,8 @@ import pytest
 
 from localcdap.api.connector import PageRequest, PositionedRecords
 from localcdap.api.schema import Schema
-from localcdap.sandbox import record_pages
-from localcdap.sandbox.record_pages import SchemaMerger, cast_table, take_page
+from localcdap.sandbox import record_samples
+from localcdap.sandbox.record_samples import SchemaMerger, cast_table, take_page
 
 
 def test_the_schema_of_several_tables_takes_all_values() -> None:
@@ -29,7 +29,7 @@ def test_the_schema_of_several_tables_takes_all_values() -> None:
 
 
 def test_a_page_ends_with_its_time_its_size_or_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_pages, "_CHUNK", 10)
+    monkeypatch.setattr(record_samples, "_CHUNK", 10)
     schema = Schema.record("r", [("n", Schema.LONG)])
 
     def take(count: int, limit: int, seconds: float) -> tuple[int, object, bool]:
@@ -44,5 +44,5 @@ def test_a_page_ends_with_its_time_its_size_or_its_limit(monkeypatch: pytest.Mon
     assert take(25, 25, 60) == (25, "k24", False)
     assert take(25, 100, 0) == (10, "k9", False)
     assert take(0, 100, 60) == (0, "x", True)
-    monkeypatch.setattr(record_pages, "_MOST_BYTES", 100)
+    monkeypatch.setattr(record_samples, "_MOST_BYTES", 100)
     assert take(25, 100, 60) == (20, "k19", False)

@@ -17,7 +17,7 @@ import pytest
 from localcdap.api.errors import HostLostError
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
-from localcdap.sandbox.supervisor import PluginWorker
+from localcdap.sandbox.pool import PluginWorker
 from tests.sandbox.test_hostile import TRAPS, assert_ends
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -158,7 +158,7 @@ def test_worker_dies_with_a_killed_supervisor(request_of, tmp_path, body):
         "import sys, pathlib, time\n"
         "from localcdap.api.serialization.value_types import unpack\n"
         "from localcdap.sandbox.stage_configuration import ConfigureRequest\n"
-        "from localcdap.sandbox.supervisor import PluginWorker\n"
+        "from localcdap.sandbox.pool import PluginWorker\n"
         "request = unpack(pathlib.Path(sys.argv[1]).read_bytes(), ConfigureRequest)\n"
         "PluginWorker(100, 512).configure(request); time.sleep(100)"
     )

@@ -17,15 +17,14 @@ from localcdap.pipeline.library import application_records
 from localcdap.pipeline.library.application_model import Application, ChangeDetail
 from localcdap.runs.model import Run, RunRequest
 from localcdap.runs.records import RunRecords
-from localcdap.schedules.changes import ScheduleChanges
+from localcdap.schedules.changes import DeploymentObserver, ScheduleChanges, ScheduleListener
 from localcdap.schedules.jobs import ScheduleJob
-from localcdap.schedules.listener import DeploymentObserver, ScheduleListener
 from localcdap.schedules.model import Schedule, ScheduleEvent, ScheduleRequest, TimeTrigger, Trigger
 from localcdap.schedules.scheduler import Launcher, Scheduler
 from localcdap.schedules.service import ScheduleService
 from localcdap.security.principals import get_current_user
 from localcdap.store.store import Store
-from localcdap.testing.databases import put_new_database
+from localcdap.testing.instance import put_new_database
 from tests.runs.stored_runs import GONE, make_run
 
 SPEC = PipelineSpec(

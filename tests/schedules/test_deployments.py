@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from localcdap.api.errors import BadRequestError
-from localcdap.schedules.earlier_pipelines import EarlierPipelines
+from localcdap.schedules.changes import EarlierPipelines
 from localcdap.schedules.model import (
     PIPELINE_SCHEDULE,
     ConcurrencyConstraint,

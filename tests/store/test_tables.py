@@ -18,7 +18,7 @@ from localcdap.api.schema import LogicalType, Schema
 from localcdap.api.tables import TableWrite
 from localcdap.store.store import Store
 from localcdap.store.tables import NamespaceTables
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 Rows = list[dict[str, Any]]
 Files = Callable[..., list[Path]]

@@ -14,8 +14,7 @@ from localcdap.api.app.jobs import JobDetail, JobLogLine, JobRequest
 from localcdap.api.errors import InvalidPipelineError, NotFoundError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import Permission
-from localcdap.apps.jobs.launcher import JobLauncher
-from localcdap.apps.jobs.process import JobEffects, WatchedJob
+from localcdap.apps.jobs.process import JobEffects, JobLauncher, WatchedJob
 from localcdap.apps.jobs.records import JobRecords, QueuedJob, StoredJob
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.engine.messages.spool import RunStatus

@@ -21,9 +21,8 @@ from localcdap.cli.options import Instance, arguments_option, instance_options, 
 from localcdap.cli.output import echo, is_terminal, print_json, secho
 from localcdap.cli.records import print_results
 from localcdap.decoders import convert
-from localcdap.expectations.reader import parse_rules, to_json
 from localcdap.expectations.results import RuleResult
-from localcdap.expectations.rules import KEY, Expectation
+from localcdap.expectations.rules import KEY, Expectation, parse_rules, to_json
 from localcdap.files.atomic import write_file
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.recipe_files import apply_recipe, export_recipe

@@ -133,7 +133,7 @@ def _check_python() -> Iterator[Finding]:
 
 
 def _check_java() -> Iterator[Finding]:
-    from localcdap.engine.local.java_runtime import find_java
+    from localcdap.engine.local.launch import find_java
 
     java = find_java()
     yield Finding("java", True, f"{java.version} at {java.executable}, from {java.source}")

@@ -21,12 +21,10 @@ from localcdap.cli.pipeline_tests.test_report import print_report, print_summary
 from localcdap.cli.runs.recordings import parse_recordings, record_option
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline_tests.case_model import CaseRequest, CaseResult, CaseStatus
-from localcdap.pipeline_tests.case_orders import create_case_request
+from localcdap.pipeline_tests.cases import CaseRequest, CaseResult, CaseStatus, create_case_request
 from localcdap.pipeline_tests.model import PipelineTest, TestFileProblem, parse_output
 from localcdap.pipeline_tests.reader import check_stages, find_tests, get_test_name, read_test
-from localcdap.pipeline_tests.report import Outcome, PipelineTestReport, evaluate
-from localcdap.pipeline_tests.report_formats import write_junit
+from localcdap.pipeline_tests.report import Outcome, PipelineTestReport, evaluate, write_junit
 from localcdap.pipeline_tests.service import run_cases
 from localcdap.pipeline_tests.writer import update_test, write_new_test
 from localcdap.text import plural

@@ -8,8 +8,7 @@ from typing import Final
 
 from localcdap.cli.output import echo, secho
 from localcdap.cli.runs.recordings import print_stand_ins
-from localcdap.pipeline_tests.report import Outcome, PipelineTestReport
-from localcdap.pipeline_tests.report_formats import MARKS, format_details
+from localcdap.pipeline_tests.report import MARKS, Outcome, PipelineTestReport, format_details
 
 _COLOURS: Final = {"missing": "red", "unexpected": "green", "changed": "yellow"}
 

@@ -9,12 +9,11 @@ import click
 from localcdap.cli.files import NamedPipeline
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import StyledText, echo, print_json, secho
-from localcdap.expectations.reader import to_json
 from localcdap.expectations.results import RuleResult, RuleTrend, format_share
-from localcdap.expectations.rules import Expectation
+from localcdap.expectations.rules import Expectation, to_json
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
-from localcdap.runs.expectations import RECENT_RUNS, collect_run_trends
+from localcdap.runs.model import RECENT_RUNS, collect_run_trends
 
 _SHOWN_RUNS: Final = 8
 """The newest results that the line of a rule shows."""

@@ -13,11 +13,6 @@ from localcdap.api.errors import BadRequestError
 from localcdap.cli.files import read_text
 from localcdap.cli.options import parse_pairs
 from localcdap.decoders import convert
-from localcdap.schedules.mapping_texts import (
-    parse_argument_mapping,
-    parse_property_mapping,
-    write_mapping,
-)
 from localcdap.schedules.mappings import TriggerMapping
 from localcdap.schedules.model import (
     MAPPING,
@@ -31,10 +26,13 @@ from localcdap.schedules.model import (
 )
 from localcdap.schedules.texts import (
     combine,
+    parse_argument_mapping,
     parse_duration,
     parse_partition_trigger,
+    parse_property_mapping,
     parse_run_trigger,
     parse_time_range,
+    write_mapping,
 )
 
 

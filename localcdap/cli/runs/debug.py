@@ -26,7 +26,7 @@ from localcdap.cli.records import (
     print_results,
     read_json,
 )
-from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
+from localcdap.runs.preview.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.text import plural
 
 _GIVEN: Final = {"stage", "records", "schema"}

@@ -30,8 +30,14 @@ from localcdap.cli.runs.backfill import (
 )
 from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.engine.messages.spool import RunStatus
-from localcdap.runs.expectations import RECENT_RUNS, find_changes
-from localcdap.runs.model import Run, RunRequest, describe_start, describe_state
+from localcdap.runs.model import (
+    RECENT_RUNS,
+    Run,
+    RunRequest,
+    describe_start,
+    describe_state,
+    find_changes,
+)
 from localcdap.text import format_duration
 
 if TYPE_CHECKING:

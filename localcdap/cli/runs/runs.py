@@ -10,7 +10,7 @@ import click
 from localcdap.cli.options import Instance, instance_options
 from localcdap.cli.output import echo, print_json, print_table, secho
 from localcdap.cli.runs.run import read_changes, show_result
-from localcdap.engine.messages.profiles import SinkProfile
+from localcdap.engine.messages.samples import SinkProfile
 from localcdap.expectations.results import format_share
 from localcdap.runs.model import Run, StoredAlert, count_alerts, describe_stand_ins, format_payload
 from localcdap.runs.retention import RunRetention

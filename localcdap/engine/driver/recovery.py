@@ -28,11 +28,9 @@ from localcdap.engine.commit import (
     read_journal,
     recover_commit,
 )
-from localcdap.engine.driver.operations import end_operations
-from localcdap.engine.driver.progress_report import create_status
-from localcdap.engine.driver.task_listener import TASK_MESSAGES
+from localcdap.engine.driver.execution import end_operations
+from localcdap.engine.driver.progress_report import TASK_MESSAGES, create_status
 from localcdap.engine.endpoint import Endpoint
-from localcdap.engine.exit_codes import describe_exit
 from localcdap.engine.messages.orders import (
     AT_WORK,
     ORDER,
@@ -41,6 +39,7 @@ from localcdap.engine.messages.orders import (
     TABLES,
     UNREADABLE_ORDER,
     WorkOrder,
+    describe_exit,
     read_order,
     set_unreadable_order_aside,
 )

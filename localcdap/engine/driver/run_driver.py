@@ -24,9 +24,14 @@ from localcdap.decoders import convert
 from localcdap.engine.cluster.folders import ClusterFolders
 from localcdap.engine.cluster.shipment import Shipment
 from localcdap.engine.commit import Journal, Staging, create_load_messages
-from localcdap.engine.driver.operations import Cancellation, Killed, end_operations
-from localcdap.engine.driver.progress_report import ProgressReport, create_status, log_to_spool
-from localcdap.engine.driver.task_listener import TASK_MESSAGES, TaskListener
+from localcdap.engine.driver.execution import Cancellation, Killed, end_operations
+from localcdap.engine.driver.progress_report import (
+    TASK_MESSAGES,
+    ProgressReport,
+    TaskListener,
+    create_status,
+    log_to_spool,
+)
 from localcdap.engine.driver.workflow import Workflow
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.host_client import (
@@ -62,7 +67,7 @@ from localcdap.engine.spark_internals import activate_session, set_properties
 from localcdap.engine.tasks.batch_functions import pass_through
 from localcdap.java.unix_time import from_epoch_millis
 from localcdap.messaging.consumer import SpoolWriter
-from localcdap.processes.leases import hold_lease
+from localcdap.processes.single_instance import hold_lease
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,8 +26,7 @@ from localcdap.engine.driver.accesses import (
     list_stage_places,
     list_writes,
 )
-from localcdap.engine.driver.alerts import RunAlerts
-from localcdap.engine.driver.control_stages import ControlStages
+from localcdap.engine.driver.control_stages import ControlStages, RunAlerts
 from localcdap.engine.driver.execution import execute_plan, prepare_plans
 from localcdap.engine.messages.flow import (
     ACTIONS,
@@ -57,14 +56,13 @@ from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.expectations import explain_failures
 from localcdap.engine.plan.phases import PhaseRoute, Step, list_actions_before
 from localcdap.engine.plan.planner import plan_flow
-from localcdap.engine.plan.preparation import finish_stages, get_plugin
+from localcdap.engine.plan.preparation import find_source_schema, finish_stages, get_plugin
 from localcdap.engine.plan.record_counter import RecordCounter
 from localcdap.engine.plan.resolution import ResolvedFlow, resolve_order
-from localcdap.engine.plan.schema_checks import SchemaCheck
-from localcdap.engine.plan.source_schemas import find_source_schema
+from localcdap.engine.plan.spark_types import SchemaCheck
 from localcdap.engine.plan.streams import Plan
 from localcdap.expectations.results import RuleResult
-from localcdap.sandbox.stage_lineage import assume_lineage, pass_fields, record_lineage
+from localcdap.sandbox.stage_configuration import assume_lineage, pass_fields, record_lineage
 from localcdap.text import plural
 
 if TYPE_CHECKING:

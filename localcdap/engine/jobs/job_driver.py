@@ -1,10 +1,12 @@
 """The driver of a job: carries out its work order from the start to the end.
 
-What a job works with: a :class:`localcdap.api.app.jobs.JobContext`.
+A job works with a :class:`localcdap.api.app.jobs.JobContext`. Its input are the records of a pipeline, as
+they reach its only sink.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from functools import partial
 from pathlib import Path
@@ -18,12 +20,19 @@ from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError,
 from localcdap.api.security import Principal
 from localcdap.artifacts.loading import load_application, to_plugin_error
 from localcdap.decoders import decode_json
+from localcdap.engine.driver.execution import prepare_plans
 from localcdap.engine.driver.progress_report import ProgressReport, create_status
 from localcdap.engine.driver.run_driver import RunDriver
-from localcdap.engine.jobs.job_input import JobInput
 from localcdap.engine.messages.orders import JobOrder, WorkOrder
-from localcdap.engine.messages.spool import Failed, JobReported, JobReturned, RunStatus
+from localcdap.engine.messages.spool import (
+    Failed,
+    JobReported,
+    JobReturned,
+    RecordCounts,
+    RunStatus,
+)
 from localcdap.engine.plan.contexts import RunContext
+from localcdap.engine.plan.planner import plan_flow
 from localcdap.engine.plan.resolution import ResolvedFlow
 from localcdap.messaging.consumer import SpoolWriter
 from localcdap.processes.limits import limit_memory
@@ -31,6 +40,43 @@ from localcdap.security.principals import act_as
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+class JobInput:
+    """A planned pipeline; nothing is read before the first action on its records.
+
+    :raises BadRequestError: when the pipeline has other stages than those of one phase with one sink.
+    :raises StageError: when a stage cannot be planned, or its schema differs from the propagated one.
+    """
+
+    def __init__(self, resolved: ResolvedFlow, run: RunContext) -> None:
+        steps = resolved.route.steps
+        if len(steps) != 1 or not steps[0].is_phase or resolved.ending_actions:
+            raise BadRequestError(
+                "The pipeline of a job's input has actions, conditions or separate parts.",
+                "Use connected sources and transforms, and one sink.",
+            )
+        self._flow = resolved.create_phase(steps[0].stages, resolved.route.connections)
+        self._plan = plan_flow(self._flow, run, counts=True)
+        if len(self._plan.sinks) != 1:
+            self.release()
+            raise BadRequestError("The pipeline of a job's input has several sinks.", "Use one.")
+        prepare_plans([self._plan], self._plan.checks)
+
+    @property
+    def frame(self) -> DataFrame:
+        """The records that reach the sink."""
+        return self._plan.sinks[0].frame
+
+    def count(self) -> dict[str, RecordCounts]:
+        """Return the counts of each stage; they wait for the first action on the records."""
+        return {} if self._plan.counter is None else self._plan.counter.get_totals(self._flow)
+
+    def release(self) -> None:
+        """Release what Spark keeps."""
+        for frame in self._plan.persisted:
+            with contextlib.suppress(Exception):  # the engine may be gone
+                frame.unpersist()
 
 
 class JobRunContext:

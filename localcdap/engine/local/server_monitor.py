@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.errors import EngineError
-from localcdap.engine.local.server_record import LOG, read_server_record
+from localcdap.engine.local.server import LOG, read_server_record
 from localcdap.engine.spark_internals import close_channel
 from localcdap.processes.identity import wait_for_end
 

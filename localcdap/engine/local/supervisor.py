@@ -3,6 +3,8 @@
 ``python -m localcdap.engine.local.supervisor DIRECTORY`` reads its options as JSON from standard input, locks
 ``server.lock``, which contains its process id, while the server runs, and writes ``server.json`` when the
 server can be reached. It stops when that file is removed.
+
+Next to the server it has Python processes: the fork servers, and Spark's daemons of workers.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -23,22 +26,17 @@ from typing import Final
 import msgspec
 
 from localcdap.decoders import decode_json
-from localcdap.engine.local.child_processes import (
-    RUN_SERVER,
-    WORKER_SERVER,
-    IdleWorkers,
-    keep_fork_server,
-)
-from localcdap.engine.local.class_archive import ClassArchive, TrainingServer
-from localcdap.engine.local.java_runtime import find_java
 from localcdap.engine.local.launch import (
+    ClassArchive,
+    TrainingServer,
     build_server_command,
     build_server_environment,
     build_worker_environment,
     compute_program_digest,
+    find_java,
     write_configuration,
 )
-from localcdap.engine.local.server_record import (
+from localcdap.engine.local.server import (
     LEASES,
     LOCK,
     OUTPUT,
@@ -48,13 +46,96 @@ from localcdap.engine.local.server_record import (
     is_port_open,
     read_server_record,
 )
+from localcdap.engine.local.worker_slots import list_daemons
 from localcdap.files.atomic import write_internal_file
-from localcdap.processes.identity import listens_on, read_command, wait_for_end
-from localcdap.processes.leases import are_leases_held
+from localcdap.processes.identity import ProcessIdentity, listens_on, read_command, wait_for_end
 from localcdap.processes.limits import protect_new_files
-from localcdap.processes.single_instance import REPORT, StartReport, is_locked, take_lock
-from localcdap.processes.spawn import start_process
-from localcdap.processes.tree import end_child, kill
+from localcdap.processes.single_instance import (
+    REPORT,
+    StartReport,
+    are_leases_held,
+    find_oldest_lease,
+    is_locked,
+    take_lock,
+)
+from localcdap.processes.spawn import RestartedProcess, start_process
+from localcdap.processes.tree import end_child, interrupt, kill, list_children
+
+RUN_SERVER: Final = "localcdap.engine.fork_server"
+WORKER_SERVER: Final = "localcdap.engine.worker_server"
+_DAEMON: Final = "localcdap.engine.local.worker_daemon"
+"""The module of a daemon of workers that was not forked."""
+_STANDARD_ERROR: Final = 2
+_CLOCK_S: Final = 1.0
+"""The most that the times of files and of processes may differ, in seconds."""
+
+
+def keep_fork_server(
+    directory: Path, module: str, environment: Mapping[str, str] | None = None
+) -> RestartedProcess:
+    """Return a fork server that is started again when it has exited because its code was outdated. Run
+    processes go on when it is ended.
+
+    :param directory: of the local engine.
+    :param module: ``RUN_SERVER`` or ``WORKER_SERVER``.
+    :param environment: by default that of this process.
+    """
+    return RestartedProcess(
+        lambda: start_process(
+            [sys.executable, "-m", module],
+            errors=_STANDARD_ERROR,
+            directory=directory,
+            environment=environment,
+            new_session=False,
+        )
+    )
+
+
+class IdleWorkers:
+    """The worker daemons of sessions that are over, up to 75 MB each, which Spark keeps until it stops.
+
+    A daemon belongs to such a session when it had no worker in two checks in a row, is older than every
+    lease and does not serve a slot. If a process without a lease still uses the session, Spark starts
+    another daemon.
+
+    :param server: process id of the Spark server, which has started the daemons that were not forked.
+    :param engine: the directory of the local engine.
+    """
+
+    def __init__(self, server: int, engine: Path) -> None:
+        self._server: Final = server
+        self._engine: Final = engine
+        self._idle: set[ProcessIdentity] = set()
+
+    def end_idle(self, fork_server: int | None = None) -> None:
+        """End the daemons that are idle now and were idle at the last call.
+
+        :param fork_server: process id of the fork server of daemons; None when there is none.
+        """
+        idle = self._find_idle(fork_server)
+        for process in idle & self._idle:
+            interrupt(process, group=False)
+        self._idle = idle
+
+    def _find_idle(self, fork_server: int | None) -> set[ProcessIdentity]:
+        since = find_oldest_lease(self._engine / LEASES)
+        kept = list_daemons(self._engine)
+        idle = set()
+        for process in find_daemons(self._server, fork_server):
+            old = since is None or process.created < since - _CLOCK_S
+            if old and process.pid not in kept and not list_children(process.pid):
+                idle.add(process)
+        return idle
+
+
+def find_daemons(server: int, fork_server: int | None) -> set[ProcessIdentity]:
+    """Return the daemons of workers that a Spark server uses, or has used.
+
+    :param fork_server: process id of the fork server of daemons; None when there is none.
+    """
+    started = {child for child in list_children(server) if _DAEMON in read_command(child.pid)}
+    return started if fork_server is None else {*started, *list_children(fork_server)}
+
 
 _START_S: Final = 180.0
 _STOP_S: Final = 10.0

@@ -17,8 +17,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from localcdap.processes.leases import list_holders, take_lease
-from localcdap.processes.single_instance import open_locked
+from localcdap.processes.single_instance import list_holders, open_locked, take_lease
 from localcdap.processes.tree import kill
 
 FOLDER: Final = "workers"

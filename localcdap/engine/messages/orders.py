@@ -1,13 +1,15 @@
 """The work order of a run process: everything that it needs to know, in one file of the run's directory.
 
 One form serves runs, previews, stage debugging, pipeline tests and jobs of applications, since one kind of
-process carries all of them out (:mod:`localcdap.engine.run_process`).
+process carries all of them out (:mod:`localcdap.engine.run_process`). Its exit codes tell about a process
+that ended before its run did.
 """
 
 from __future__ import annotations
 
 import os
 import select
+import signal
 import uuid
 from pathlib import Path
 from typing import Any, Final
@@ -227,3 +229,26 @@ def wait_for_order(run_directory: Path, input: int) -> WorkOrder | None:
             # The order may have been written just before the descriptor was closed.
             return read_order(run_directory) if path.exists() else None
     return read_order(run_directory)
+
+
+REPORTED: Final = (0, 1, 143)
+"""The exit codes of run processes that have reported how they ended."""
+EXIT_FILE: Final = "exit-code"
+"""The file in the directory of a run to which the fork server writes any other exit code of its process."""
+
+
+def describe_exit(code: int | None) -> str:
+    """Return a sentence that says how a process ended; empty when that is not known.
+
+    :param code: as of :attr:`subprocess.Popen.returncode`: negative for a signal.
+    """
+    if code is None:
+        return ""
+    if code >= 0:
+        return f"It exited with code {code}."
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    cause = ", as a user or a system without free memory does" if -code == signal.SIGKILL else ""
+    return f"It was killed by {name}{cause}."

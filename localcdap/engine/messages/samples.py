@@ -1,4 +1,7 @@
-"""The records that previews and stage debugging show of a stage, in the form that front ends receive."""
+"""What runs and previews show of records: samples, profiles of sinks, values that stages have altered.
+
+Samples are in the form that front ends receive.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,23 @@ from typing import Any
 import msgspec
 
 from localcdap.api.schema import Schema
-from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.expectations.results import RuleResult
+from localcdap.text import plural
+
+
+class AlteredValues(msgspec.Struct):
+    """Values that a stage has altered in one way, such as rounded."""
+
+    stage: str
+    change: str
+    """What became of the values."""
+    count: int
+    first: str
+    """The first of them: where it is, or what it was."""
+
+    def describe(self) -> str:
+        """Return the warning."""
+        return f"{plural(self.count, 'altered value')}: {self.change}. The first: {self.first}"
 
 
 class StageProblem(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -74,3 +92,28 @@ class StageDebugResult(msgspec.Struct):
     sample: StageSample
     lines: list[str]
     """The lines that the plugin logged or printed."""
+
+
+class SinkColumn(msgspec.Struct):
+    """A column in the sample of a sink's records."""
+
+    name: str
+    type: str
+    """As :attr:`localcdap.api.schema.Schema.display_name`."""
+    nulls: int = 0
+    distinct: int | None = None
+    """Different values without null; None for nested values and bytes, which are not looked at."""
+    lowest: str | None = None
+    highest: str | None = None
+
+
+class SinkProfile(msgspec.Struct):
+    """The records that reached a sink, as a sample shows them."""
+
+    stage: str
+    rows: int
+    """All records."""
+    sampled: int
+    """The records of the sample: those at the beginning of each part of the data, and some of the others."""
+    columns: list[SinkColumn]
+    """The first 200."""

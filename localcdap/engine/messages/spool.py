@@ -16,11 +16,9 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.api.lineage import StageLineage
 from localcdap.api.metadata import MetadataOperation
 from localcdap.api.pipeline import StageConnection
-from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.dataset_names import DatasetName
 from localcdap.engine.messages.host import TableLoad
-from localcdap.engine.messages.profiles import SinkProfile
-from localcdap.engine.messages.samples import StageSample
+from localcdap.engine.messages.samples import AlteredValues, SinkProfile, StageSample
 from localcdap.expectations.results import RuleResult
 
 

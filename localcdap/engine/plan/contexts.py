@@ -27,13 +27,13 @@ from localcdap.artifacts.loading import UsedPlugins
 from localcdap.artifacts.model import PluginRef
 from localcdap.engine.cluster.shipment import Shipment
 from localcdap.engine.commit import Staging, make_job_directory
-from localcdap.engine.host_client import HostTopics
+from localcdap.engine.host_client import HostTopics, TopicAccess
 from localcdap.engine.local.lost_task_errors import recover_task_error
 from localcdap.engine.messages.flow import Stage
 from localcdap.engine.messages.host import TableLoad
-from localcdap.engine.plan.altered_values import RunAlteredValues
 from localcdap.engine.plan.error_attribution import mark_message, mark_record
 from localcdap.engine.plan.joins import explain_join, join_frames
+from localcdap.engine.plan.record_counter import RunAlteredValues
 from localcdap.engine.plan.run_metadata import RunMetadata
 from localcdap.engine.plan.spark_types import spark_schema
 from localcdap.engine.plan.tables import (
@@ -45,7 +45,6 @@ from localcdap.engine.plan.tables import (
     upload_rows,
     write_lookup_file,
 )
-from localcdap.engine.plan.topic_access import TopicAccess
 from localcdap.engine.spark_internals import pickle_code
 from localcdap.engine.tasks.batch_functions import (
     BatchFunction,

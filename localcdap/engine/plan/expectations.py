@@ -9,7 +9,7 @@ such a rule sends records to error, a window numbers the records with the same v
 Hashes of values that tasks have written, among which the run's own process finds equal ones.
 
 Each task writes the hashes of its records into a file of its own, whose name is known when it has ended, see
-:func:`localcdap.engine.plan.server_functions.write_hash`: what a task wrote that failed does not count. A
+:func:`localcdap.engine.plan.rule_columns.write_hash`: what a task wrote that failed does not count. A
 hash has 128 bits: among a billion different values two with the same hash have a chance below one in 10^20.
 """
 
@@ -29,8 +29,7 @@ from localcdap.engine.messages.flow import SINKS, Flow, Stage, Stream
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.record_counter import ROWS, count_rows
-from localcdap.engine.plan.rule_columns import add_rule_column
-from localcdap.engine.plan.server_functions import write_hash
+from localcdap.engine.plan.rule_columns import add_rule_column, write_hash
 from localcdap.engine.plan.spark_types import spark_type
 from localcdap.engine.spark_internals import create_observation
 from localcdap.engine.tasks.pass_plan import ERROR_FIELDS

@@ -20,19 +20,19 @@ from localcdap.api.stage import SinkContext
 from localcdap.engine.messages.flow import CONDITION, JOINER, SINKS, SOURCE, Flow, Stage, Stream
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
-from localcdap.engine.plan.flow_analysis import PassGroup, list_inputs_in_pass, list_outlets
+from localcdap.engine.plan.phases import PassGroup, list_inputs_in_pass, list_outlets
 from localcdap.engine.plan.preparation import get_plugin, read_declared
 from localcdap.engine.plan.record_counter import list_pass_counts
 from localcdap.engine.plan.spark_types import make_addressable, spark_schema
 from localcdap.engine.plan.streams import Plan, PlannedSink, PlannedStreams, assume_schema
-from localcdap.engine.tasks.aggregation import GROUP
-from localcdap.engine.tasks.context import StageContextData
-from localcdap.engine.tasks.fused_pass import create_fused_pass
-from localcdap.engine.tasks.group_pass import (
+from localcdap.engine.tasks.aggregation import (
+    GROUP,
     build_grouped_schema,
     create_grouping_pass,
     is_reducible,
 )
+from localcdap.engine.tasks.context import StageContextData
+from localcdap.engine.tasks.fused_pass import create_fused_pass
 from localcdap.engine.tasks.pass_plan import (
     OUTLET,
     REPORT,

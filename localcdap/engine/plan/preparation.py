@@ -1,15 +1,19 @@
-"""The preparation of stages before a run's first record, where plugins read and emit metadata."""
+"""The preparation of stages before a run's first record, where plugins read and emit metadata.
+
+Schemas that only a source's system tells, such as those of the tables that it reads, are found then.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from localcdap.api.lineage import FieldOperation
-from localcdap.api.plugin import Plugin, has_override
+from localcdap.api.plugin import BatchSource, Plugin, has_override
+from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
-from localcdap.engine.messages.flow import DATA_TYPES, SINKS, Stage, create_plugin
+from localcdap.engine.messages.flow import DATA_TYPES, SINKS, SOURCE, Stage, create_plugin
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.run_metadata import MetadataAccess
@@ -87,3 +91,37 @@ def read_declared(run: RunContext, stage: Stage, plugin: Any) -> list[EntityMeta
     """
     entities = plugin.metadata_entities(run.arguments)
     return PreparationContext(stage, run).read_all(entities) if entities else []
+
+
+def can_find_schema(stage: Stage) -> bool:
+    """Return whether a stage is a source that left its output schema open, and can find it in a run."""
+    if stage.type != SOURCE or stage.output_schema is not None:
+        return False
+    return has_override(load_plugin(stage.plugin), "find_schema")
+
+
+def find_source_schema(
+    stage: Stage, run: RunContext, set_argument: Callable[[str, str], None]
+) -> Schema:
+    """Have a source find its output schema; it may set arguments.
+
+    :raises StageError: when it fails.
+    """
+    plugin: BatchSource = get_plugin(run, stage)
+    with stage_scope(stage.name):
+        return plugin.find_schema(SourceSchemaContext(stage, run, set_argument))
+
+
+class SourceSchemaContext(DriverContext):
+    """A :class:`localcdap.api.stage.SchemaContext`."""
+
+    def __init__(
+        self, stage: Stage, run: RunContext, set_argument: Callable[[str, str], None]
+    ) -> None:
+        super().__init__(stage, run)
+        self._set_argument: Final = set_argument
+
+    def set_argument(self, name: str, value: str) -> None:
+        """Set an argument of the run for the other stages."""
+        self._set_argument(name, value)
+        self.arguments = {**self.arguments, name: value}

@@ -1,20 +1,25 @@
-"""Counts of the records of each stage; each stream is counted exactly once.
+"""Counts of the records of each stage, and of the values that it alters.
 
-A stream is counted where that is cheapest: by the workers of a pass that it leaves or feeds, or by an
-observation in Spark's plan; a one-to-one stage shares the count of its input. The input of a stage is the
-sum of the streams that it reads.
+Each stream is counted exactly once, where that is cheapest: by the workers of a pass that it leaves or
+feeds, or by an observation in Spark's plan; a one-to-one stage shares the count of its input. The input of
+a stage is the sum of the streams that it reads.
+
+Altered values are counted by kind of change, and each kind is reported once. Spark delivers what the tasks
+that succeeded have counted, so that a repeated task counts once.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.engine.messages.flow import SPLITTER, Flow, Stage, Stream
+from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.messages.spool import RecordCounts
 from localcdap.engine.spark_internals import create_observation
+from localcdap.engine.tasks.context import AlteredCounts
 from localcdap.engine.tasks.pass_plan import (
     FED,
     REPORT,
@@ -26,6 +31,7 @@ from localcdap.engine.tasks.pass_plan import (
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
 
 _REPORTS: Final = "reports"
 ROWS: Final = "rows"
@@ -44,7 +50,7 @@ class RecordCounter:
         self.alerts: Final[list[StageAlert]] = []
         """The alerts that stages have emitted on a cluster; known with the totals."""
         self.alert_files: Final[Counter[str]] = Counter()
-        """By file, how many of its alerts count, see :mod:`localcdap.engine.tasks.alert_files`."""
+        """By file, how many of its alerts count, see :mod:`localcdap.engine.tasks.task_messages`."""
         self.altered: Final[list[tuple[str, str, int, str]]] = []
         """The altered values that Python workers have reported, see :class:`TaskReport`."""
         self._same_as: Final[dict[Stream, Stream]] = {}
@@ -185,3 +191,82 @@ def list_pass_counts(
     if grouped:
         keys.append(CountKey(stages[0].name, "groups"))
     return keys
+
+
+_FIRST: Final = "first"
+
+
+class StageAlteredValues(AlteredCounts):
+    """What one stage alters, counted in this process and by Spark."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._observed: Final[list[tuple[str, Any, Callable[[str], str]]]] = []
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether Spark counts altered rows."""
+        return bool(self._observed)
+
+    def observe(
+        self,
+        df: DataFrame,
+        name: str,
+        change: str,
+        is_altered: Column,
+        first: Column,
+        locate: Callable[[str], str],
+    ) -> DataFrame:
+        """Have Spark count the altered rows of a DataFrame.
+
+        :param name: the name of the observation, unique in the session.
+        """
+        from pyspark.sql import functions as f
+
+        observation = create_observation(name)
+        self._observed.append((change, observation, locate))
+        # Of the values that several actions report the largest number and the longest list are kept.
+        smallest = f.array_compact(f.array(f.min(f.when(is_altered, first)))).alias(_FIRST)
+        observed: DataFrame = df.observe(observation, count_rows(is_altered).alias(ROWS), smallest)
+        return observed
+
+    def take(self) -> list[tuple[str, int, str]]:
+        """See :meth:`AlteredCounts.take`; the actions of the observed DataFrames must have ended."""
+        while self._observed:
+            change, observation, locate = self._observed.pop(0)
+            values = observation.get
+            if values.get(ROWS):
+                for first in values[_FIRST]:
+                    self.add(change, locate(first), values[ROWS])
+        return super().take()
+
+
+class RunAlteredValues:
+    """What all stages of a run alter."""
+
+    def __init__(self) -> None:
+        self._stages: Final[dict[str, StageAlteredValues]] = {}
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether Spark counts altered rows."""
+        return any(stage.is_observed for stage in self._stages.values())
+
+    def get(self, stage: str) -> StageAlteredValues:
+        """Return the counts of a stage."""
+        return self._stages.setdefault(stage, StageAlteredValues())
+
+    def take(
+        self, stages: Iterable[str], counted: Iterable[tuple[str, str, int, str]] = ()
+    ) -> list[AlteredValues]:
+        """Return what stages have altered since the last call.
+
+        :param counted: what Python workers have reported: stage, change, number and the first value.
+        """
+        for stage, change, number, first in counted:
+            self.get(stage).add(change, first, number)
+        return [
+            AlteredValues(stage, change, number, first)
+            for stage in stages
+            for change, number, first in self.get(stage).take()
+        ]

@@ -30,8 +30,7 @@ from localcdap.engine.messages.flow import (
 )
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.engine.plan.phases import PhaseRoute
-from localcdap.engine.plan.preparation import is_kept
-from localcdap.engine.plan.source_schemas import can_find_schema
+from localcdap.engine.plan.preparation import can_find_schema, is_kept
 from localcdap.engine.plan.streams import runs_in_python
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document

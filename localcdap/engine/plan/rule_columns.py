@@ -1,4 +1,10 @@
-"""Rules of expectations as columns of Spark: true where a record violates the rule, and never null."""
+"""Rules of expectations as columns of Spark: true where a record violates the rule, and never null.
+
+The local Spark server has functions beside those of Spark, see ``engine/local/LocalServer.java``. They are
+for the columns of an observation, where Spark's own functions have no state; each task has a state of its
+own. So what they find out needs no helper column, for which Spark would copy each record twice: to add it
+below the observation, and to drop it above. A cluster does not have them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import Schema, Type
 from localcdap.engine.plan.spark_types import get_column, spark_schema
-from localcdap.engine.tasks.row_conditions import create_condition_pass
+from localcdap.engine.tasks.batch_functions import create_condition_pass
 from localcdap.expectations.rules import (
     Expectation,
     InRange,
@@ -18,14 +24,14 @@ from localcdap.expectations.rules import (
     Reference,
     Unique,
 )
-from localcdap.expectations.schema_checks import get_column_type
-from localcdap.expectations.values import to_column_value
+from localcdap.expectations.schema_checks import get_column_type, to_column_value
 from localcdap.plugin_lib.jexl.row_conditions import build_condition_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import Column, DataFrame
+
 
 _PREFIX: Final = "__expectation"
 _ORDER: Final = f"{_PREFIX}_order"
@@ -139,3 +145,26 @@ def _test_rows(
     ordered = frame.select(*(get_column(field.name) for field in columns))
     tested = ordered.mapInArrow(run, columns.add(helper, "boolean"))
     return tested, ~f.col(helper)
+
+
+_IS_SAMPLED: Final = "localcdap_is_sampled"
+_WRITE_HASH: Final = "localcdap_write_hash"
+
+
+def is_sampled() -> Column:
+    """Return whether a record is in the sample that :mod:`localcdap.engine.plan.streams` takes."""
+    from pyspark.sql import functions as f
+
+    return f.call_function(_IS_SAMPLED)
+
+
+def write_hash(directory: str, first: Column, second: Column) -> Column:
+    """Have the task append the halves of a hash, two numbers of 64 bits, to a file of its own.
+
+    :param directory: for the files.
+    :param first: null when there is no hash.
+    :returns: the name of the file for the first hash of the task, null for the others.
+    """
+    from pyspark.sql import functions as f
+
+    return f.call_function(_WRITE_HASH, f.lit(directory), first, second)

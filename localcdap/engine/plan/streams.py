@@ -20,19 +20,18 @@ from localcdap.api.schema import LogicalType, Schema, Type
 from localcdap.api.sql_names import quote_column
 from localcdap.engine import spark_internals
 from localcdap.engine.messages.flow import Flow, Stage, Stream
-from localcdap.engine.messages.profiles import SinkColumn, SinkProfile
+from localcdap.engine.messages.samples import SinkColumn, SinkProfile
 from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.expectations import ExpectationPlan, add_rule_columns
-from localcdap.engine.plan.flow_analysis import (
+from localcdap.engine.plan.phases import (
     PassGroup,
     find_needed_fields,
     fuse_stages,
     list_read_fields,
 )
 from localcdap.engine.plan.record_counter import RecordCounter
-from localcdap.engine.plan.schema_checks import SchemaCheck
-from localcdap.engine.plan.server_functions import is_sampled
-from localcdap.engine.plan.spark_types import spark_schema
+from localcdap.engine.plan.rule_columns import is_sampled
+from localcdap.engine.plan.spark_types import SchemaCheck, spark_schema
 from localcdap.engine.spark_internals import add_below_observations, create_observation
 from localcdap.engine.tasks.pass_plan import error_record_schema
 
@@ -63,7 +62,7 @@ class SinkProfiler:
     """Takes the samples of the sinks of one plan.
 
     :param prefix: of the names of observations.
-    :param is_local: whether the tasks are on this machine, see :mod:`localcdap.engine.plan.server_functions`.
+    :param is_local: whether the tasks are on this machine, see :mod:`localcdap.engine.plan.rule_columns`.
     """
 
     def __init__(self, prefix: str, *, is_local: bool) -> None:

@@ -1,28 +1,36 @@
-"""Runs a Python stage on a few records in this process, as Spark's workers would."""
+"""Runs the stages of a preview on a few records in this process, without Spark.
+
+Python stages run as Spark's workers would run them; sources and sinks that need no Spark have a context of
+their own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import LocalcdapError, StageError
+from localcdap.api.locations import Locations
+from localcdap.api.plugin import BatchSource
 from localcdap.api.schema import Schema
-from localcdap.api.stage import Record
-from localcdap.artifacts.loading import user_frames
-from localcdap.engine.messages.flow import SPLITTER, Stream
+from localcdap.api.stage import FindPlugin, Record
+from localcdap.artifacts.loading import UsedPlugins, user_frames
+from localcdap.artifacts.model import PluginRef
+from localcdap.engine.messages.flow import SPLITTER, Stage, Stream
 from localcdap.engine.messages.samples import StageProblem
-from localcdap.engine.preview.records import PreviewStageOutput
+from localcdap.engine.preview.records import PreviewStageOutput, make_nullable
 from localcdap.engine.tasks.aggregation import AggregateRunner
-from localcdap.engine.tasks.chunks import Chunk
+from localcdap.engine.tasks.context import AlteredCounts, StageContextData, WorkerStageContext
 from localcdap.engine.tasks.failures import StageFailure
 from localcdap.engine.tasks.fused_pass import create_runner
 from localcdap.engine.tasks.pass_plan import PassStage, error_record_schema
-from localcdap.engine.tasks.runners import BatchRunner, Runner, Streams
+from localcdap.engine.tasks.runners import BatchRunner, Chunk, Runner, Streams, conform
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 _MOST_PROBLEMS: Final = 20
 MOST_RECORDS: Final = 100_000
@@ -176,3 +184,60 @@ class _PythonStage:
         return StageProblem(
             failure.message, failure.corrective_action, stage, trace=trace, record=record
         )
+
+
+class StageSampleContext(WorkerStageContext):
+    """A :class:`localcdap.api.stage.SourceSampleContext` and a sink's sample context."""
+
+    def __init__(
+        self,
+        data: StageContextData,
+        locations: Locations,
+        uses: Sequence[PluginRef] = (),
+        altered: AlteredCounts | None = None,
+    ) -> None:
+        super().__init__(data, altered=altered)
+        self.is_remote: bool = False
+        self.find_plugin: FindPlugin = UsedPlugins(uses)
+        self._locations = locations
+
+    def resolve_path(self, path: str) -> str:
+        """See :meth:`localcdap.api.stage.SparkContext.resolve_path`."""
+        return self._locations.resolve(path)
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception:
+        """Return the error of this stage with a message."""
+        text = f"Stage '{self.stage_name}': {message}"
+        return StageError(text, corrective_action, stage=self.stage_name)
+
+    def generate(
+        self, schema: Schema, tasks: Sequence[Any], read: Callable[[Any], Iterator[pa.RecordBatch]]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of each task, checked as those of Spark's workers are."""
+        codec = RecordCodec(schema)
+        for task in tasks:
+            for batch in read(task):
+                yield conform(batch, codec)
+
+
+def read_sample(
+    stage: Stage, source: BatchSource, context: StageSampleContext, limit: int
+) -> pa.RecordBatch | None:
+    """Return the first records of a source, every field of which may be null as in those of Spark.
+
+    :returns: None when the source cannot tell them without Spark.
+    :raises StageError: when they do not have the output schema.
+    """
+    import pyarrow as pa
+
+    batches = source.sample(context, limit)
+    if batches is None:
+        return None
+    codec = RecordCodec(make_nullable(stage.get_schema(Stream(stage.name))))
+    taken, missing = [codec.encode([])], limit
+    for batch in batches:
+        taken.append(conform(batch.slice(0, missing), codec))
+        missing -= taken[-1].num_rows
+        if missing <= 0:
+            break
+    return pa.concat_batches(taken)

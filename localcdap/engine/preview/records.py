@@ -11,13 +11,18 @@ from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.plugin import Plugin
 from localcdap.api.record_json import decode_json_records, decode_text_record, encode_json_record
 from localcdap.api.schema import Schema
-from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.flow import SPLITTER, Flow, Stage, Stream
 from localcdap.engine.messages.orders import GivenStream
-from localcdap.engine.messages.samples import PortSample, RejectedRecord, StageProblem, StageSample
-from localcdap.engine.plan.flow_analysis import list_read_fields
-from localcdap.engine.tasks.chunks import conform
+from localcdap.engine.messages.samples import (
+    AlteredValues,
+    PortSample,
+    RejectedRecord,
+    StageProblem,
+    StageSample,
+)
+from localcdap.engine.plan.phases import list_read_fields
 from localcdap.engine.tasks.pass_plan import error_record_schema
+from localcdap.engine.tasks.runners import conform
 from localcdap.expectations.results import RuleResult
 
 if TYPE_CHECKING:

@@ -46,12 +46,11 @@ from localcdap.engine.preview.records import (
     get_stream_schema,
     make_nullable,
 )
-from localcdap.engine.tasks.chunks import conform
 from localcdap.engine.tasks.context import STAGE_LOGGER, EntityMetadata, StageContextData
 from localcdap.engine.tasks.failures import StageFailure
 from localcdap.engine.tasks.lookups import LookupFile
 from localcdap.engine.tasks.pass_plan import PassStage, error_record_schema
-from localcdap.engine.tasks.runners import plugin_scope
+from localcdap.engine.tasks.runners import conform, plugin_scope
 from localcdap.expectations.batches import BatchChecker
 from localcdap.expectations.rules import explain_violation
 from localcdap.java.unix_time import from_epoch_millis

@@ -7,7 +7,7 @@ leaves the records of all others to be shown.
 
 Stages whose code runs in Python run here, without Spark; so do sources and sinks that can tell records and
 errors without it. The other stages wait until no more of these can run, and are then computed together by
-one execution of Spark (:class:`~localcdap.engine.preview.joint_frames.JointFrames`). If it fails, they are
+one execution of Spark (:class:`~localcdap.engine.preview.stage_runner.JointFrames`). If it fails, they are
 computed one by one.
 """
 
@@ -48,11 +48,19 @@ from localcdap.engine.plan.error_attribution import (
     to_stage_error,
 )
 from localcdap.engine.plan.preparation import get_plugin, read_declared
-from localcdap.engine.plan.schema_checks import SchemaCheck, check_schemas
-from localcdap.engine.plan.spark_types import spark_schema
+from localcdap.engine.plan.spark_types import (
+    SchemaCheck,
+    check_schemas,
+    list_differences,
+    spark_schema,
+)
 from localcdap.engine.plan.streams import runs_in_python
-from localcdap.engine.preview.joint_frames import JointFrames
-from localcdap.engine.preview.python_stage import MOST_RECORDS, run_python_stage
+from localcdap.engine.preview.python_stage import (
+    MOST_RECORDS,
+    StageSampleContext,
+    read_sample,
+    run_python_stage,
+)
 from localcdap.engine.preview.records import (
     PreviewStageOutput,
     convert_to_json,
@@ -63,13 +71,72 @@ from localcdap.engine.preview.records import (
     get_stream_schema,
     make_nullable,
 )
-from localcdap.engine.preview.sample_context import StageSampleContext, read_sample
 from localcdap.engine.preview.stage_debug import check_input, check_output, create_pass_stage
-from localcdap.engine.tasks.chunks import conform
+from localcdap.engine.spark_internals import read_packed_frames
+from localcdap.engine.tasks.runners import conform
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
+
+
+class DifferentSchemaError(Exception):
+    """A DataFrame does not have the schema of its stream."""
+
+
+class JointFrames:
+    """The DataFrames of stages that have not been computed yet. A stage may read those of another one."""
+
+    def __init__(self) -> None:
+        self.stages: Final[list[Stage]] = []
+        """In the order in which they were added: no stage reads a later one."""
+        self._frames: Final[dict[Stream, DataFrame]] = {}
+        self._persisted: Final[dict[Stream, DataFrame]] = {}
+
+    def __contains__(self, stream: object) -> bool:
+        return stream in self._frames
+
+    def add(self, stage: Stage, frames: Mapping[Stream, DataFrame], most: int) -> None:
+        """Add the streams of a stage.
+
+        :param most: the maximum number of records of each stream.
+        """
+        self.stages.append(stage)
+        self._frames.update({stream: frame.limit(most) for stream, frame in frames.items()})
+
+    def read(self, stream: Stream) -> DataFrame:
+        """Return a stream for another stage. It is computed once, so that both get the same records of a
+        random stage.
+        """
+        if stream not in self._persisted:
+            self._persisted[stream] = self._frames[stream].persist()
+        return self._persisted[stream]
+
+    def compute(
+        self, convert: Callable[[Stage, Stream, pa.Table], pa.RecordBatch]
+    ) -> dict[Stream, pa.RecordBatch]:
+        """Return the records of all streams.
+
+        :raises DifferentSchemaError: when a stage has given other columns than its schema says.
+        """
+        streams = list(self._frames)
+        stages = {stage.name: stage for stage in self.stages}
+        rows = read_packed_frames([self._frames[stream] for stream in streams])
+        batches = {}
+        for stream, (table, columns) in zip(streams, rows, strict=True):
+            stage = stages[stream.stage]
+            if not stream.errors and list(list_differences(stage.get_schema(stream), columns)):
+                raise DifferentSchemaError(str(stream))
+            batches[stream] = convert(stage, stream, table)
+        return batches
+
+    def clear(self) -> None:
+        """Forget all stages, and release what Spark keeps for them."""
+        self.stages.clear()
+        self._frames.clear()
+        while self._persisted:
+            self._persisted.popitem()[1].unpersist()
+
 
 _LOG: Final = logging.getLogger("localcdap.engine")
 OnSample = Callable[[str, StageSample], None]

@@ -1,27 +1,42 @@
-"""Aggregators of record grain: finding the groups of records, and aggregating the sorted groups.
+"""Aggregators of record grain: the pass before the shuffle, which finds groups, and aggregating groups.
 
 Groups are streamed: records are decoded batch by batch while the plugin reads them, so the size of a group
 is not limited by memory.
+
+Reducible aggregators: groups are reduced to values before the shuffle, and these are merged after it. CDAP
+6 has Spark do the same (``BaseRDDCollection.reduceAggregate``). Where there are more groups than fit into
+memory, the values so far are sent on and begun again: a group then has several values, which are merged
+like those of several tasks.
 """
 
 from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
-from localcdap.api.schema import Schema
-from localcdap.api.stage import Record
-from localcdap.engine.tasks.chunks import RecordEmitter, conform
+from localcdap.api.plugin import BatchReducibleAggregator, Plugin
+from localcdap.api.schema import Field, Schema
+from localcdap.api.stage import Emitter, Record
+from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.tasks.failures import RAISED, to_failure
-from localcdap.engine.tasks.pass_plan import PassStage
-from localcdap.engine.tasks.runners import Runner, Streams, plugin_scope
+from localcdap.engine.tasks.pass_plan import PassLayout, PassStage, TaskReport, encode_report
+from localcdap.engine.tasks.runners import (
+    RecordEmitter,
+    Runner,
+    Streams,
+    conform,
+    copy_value,
+    plugin_scope,
+)
+from localcdap.engine.tasks.task_messages import capture_output
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 GROUP: Final = "__group"
 """Column of the key of the group that a row belongs to."""
@@ -151,3 +166,159 @@ def encode_key(key: Any) -> bytes:
 def decode_key(data: bytes) -> Any:
     """Decode a key that :func:`encode_key` encoded in this run."""
     return pickle.loads(data)  # noqa: S301 - made by encode_key in this run
+
+
+VALUE: Final = "__value"
+"""Column of the pickled value of a group, or of a part of it."""
+_MOST_GROUPS: Final = 100_000
+"""Groups whose values a task keeps."""
+_MOST_BYTES: Final = 32 * 1024**2
+"""Bytes of records that are reduced before the values are sent on: no value can have grown by more."""
+_ROWS: Final = 10_000
+_ROW_BYTES: Final = 8 * 1024**2
+"""A batch of values ends when it has that many rows or bytes."""
+
+
+class ReducingRunner(AggregateRunner):
+    """An aggregator that reduces groups to values."""
+
+    def group(self, batches: Iterator[pa.RecordBatch], feed: Schema) -> Iterator[pa.RecordBatch]:
+        """Yield a row for each group with the value of its records so far.
+
+        :param feed: the schema of the batches.
+        """
+        codec = RecordCodec(feed)
+        values: dict[bytes, Any] = {}
+        taken = 0
+        for batch in batches:
+            self._reduce(conform(batch.rename_columns(feed.field_names), codec), codec, values)
+            taken += batch.nbytes
+            if taken >= _MOST_BYTES or len(values) >= _MOST_GROUPS:
+                yield from self._encode(values)
+                values, taken = {}, 0
+        yield from self._encode(values)
+
+    def _reduce(self, batch: pa.RecordBatch, codec: RecordCodec, values: dict[bytes, Any]) -> None:
+        """Add the records of a batch to the values by key."""
+        plugin = self.plugin
+        record = None
+        try:
+            for record in codec.decode(batch):
+                keys = [encode_key(key) for key in plugin.group_by(record)]
+                # A value may consist of its first record: the values of two groups must not share one.
+                alone = len(keys) == 1
+                for key in keys:
+                    given = record if alone else copy_value(record)
+                    if key in values:
+                        values[key] = plugin.merge_values(values[key], given)
+                    else:
+                        values[key] = plugin.initialize_aggregate_value(given)
+        except RAISED as error:
+            raise to_failure(self.name, error, record) from None
+
+    def _encode(self, values: dict[bytes, Any]) -> Iterator[pa.RecordBatch]:
+        keys: list[bytes] = []
+        encoded: list[bytes] = []
+        size = 0
+        for key, value in values.items():
+            keys.append(key)
+            encoded.append(self._pickle(key, value))
+            size += len(encoded[-1])
+            if len(keys) >= _ROWS or size >= _ROW_BYTES:
+                yield _create_batch(keys, encoded)
+                keys, encoded, size = [], [], 0
+        if keys:
+            yield _create_batch(keys, encoded)
+
+    def _pickle(self, key: bytes, value: Any) -> bytes:
+        try:
+            return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        except Exception as error:
+            group = {"group": decode_key(key)}
+            kind = type(value).__name__
+            problem = TypeError(
+                f"The aggregate value, of type {kind}, cannot be sent to another process: {error}"
+            )
+            raise to_failure(self.name, problem, group) from None
+
+    def aggregate(self, batches: Iterator[pa.RecordBatch], feed: Schema) -> Iterator[Streams]:
+        """Yield what the plugin emits for consecutive groups.
+
+        :param batches: sorted by their first column, the key; the second one has the values.
+        :param feed: not used.
+        """
+
+        def decode(rows: pa.RecordBatch) -> list[Any]:
+            with plugin_scope(self.name):
+                return [pickle.loads(data) for data in rows.column(0).to_pylist()]  # noqa: S301 - of this run
+
+        yield from self.emit_groups(iterate_groups(batches, decode), _create_merge(self.plugin))
+
+
+def _create_merge(plugin: Any) -> Callable[[Any, Iterable[Any], Emitter], None]:
+    """Return the function that merges the values of a group and emits its result."""
+
+    def merge(key: Any, values: Iterable[Any], emit: Emitter) -> None:
+        parts = iter(values)
+        value = next(parts)
+        for other in parts:
+            value = plugin.merge_partitions(value, other)
+        plugin.finalize(key, value, emit)
+
+    return merge
+
+
+def _create_batch(keys: list[bytes], values: list[bytes]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    arrays = [pa.array(keys, pa.binary()), pa.array(values, pa.binary())]
+    return pa.RecordBatch.from_arrays(arrays, names=[GROUP, VALUE])
+
+
+def is_reducible(plugin: type[Plugin]) -> bool:
+    """Whether an aggregator reduces its groups to values before the shuffle."""
+    return issubclass(plugin, BatchReducibleAggregator)
+
+
+def build_grouped_schema(plugin: type[Plugin], feed: Schema) -> Schema:
+    """Return the schema between the two passes of an aggregator.
+
+    :param feed: the schema of its records.
+    """
+    members = [Field(VALUE, Schema.BYTES)] if is_reducible(plugin) else list(feed)
+    return Schema.record("grouped", [Field(GROUP, Schema.BYTES), *members])
+
+
+def create_aggregate_runner(stage: PassStage) -> AggregateRunner:
+    """Create the runner of an aggregator of record grain.
+
+    :raises StageFailure: when the plugin cannot be loaded or initialized.
+    """
+    with plugin_scope(stage.name):
+        plugin = load_plugin(stage.plugin)
+    return ReducingRunner(stage) if is_reducible(plugin) else AggregateRunner(stage)
+
+
+def create_grouping_pass(
+    stage: PassStage, feed: Schema, message_directory: str | None, *, reports: bool
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Create the function that yields each record, or the value of several, once for each group.
+
+    :param message_directory: see :attr:`PassPlan.message_directory`.
+    :param reports: whether what the plugin counts is reported, see :class:`PassLayout`.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with capture_output(message_directory, stage.name):
+            runner = create_aggregate_runner(stage)
+            layout = PassLayout([build_grouped_schema(type(runner.plugin), feed)], reports=reports)
+            for batch in runner.group(batches, feed):
+                yield layout.wrap_records(0, batch)
+            runner.close()
+            counted = [(stage.name, name, n) for name, n in runner.metrics.take().items()]
+            altered = [(stage.name, *each) for each in runner.altered.take()]
+            if reports and (counted or altered):
+                report = TaskReport([], counted, altered=altered)
+                yield layout.wrap_report(encode_report(report))
+
+    return run

@@ -1,4 +1,4 @@
-"""Functions of plugins of DataFrame grain that produce or transform batches in Spark's Python workers."""
+"""Functions of plugins of DataFrame grain, and conditions on rows, that Spark's Python workers evaluate."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.artifacts.model import PluginRef
-from localcdap.engine.tasks.chunks import conform
 from localcdap.engine.tasks.failures import RAISED, to_failure
-from localcdap.engine.tasks.runners import plugin_scope
+from localcdap.engine.tasks.runners import conform, plugin_scope
 from localcdap.engine.tasks.task_messages import capture_output
+from localcdap.plugin_lib.jexl.row_conditions import create_row_test
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 BatchFunction = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
@@ -67,5 +68,32 @@ def create_generating_pass(
                             yield conform(result, codec)
                     except RAISED as error:
                         raise to_failure(stage, error, tasks[number]) from None
+
+    return run
+
+
+def create_condition_pass(
+    condition: str, schema: Schema, message_directory: str | None
+) -> BatchFunction:
+    """Create the function that adds a column with the truth of a condition to batches.
+
+    :param schema: of the first columns of a batch; others may follow.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        with capture_output(message_directory):
+            test = create_row_test(condition)
+            names = schema.field_names
+            codec = RecordCodec(
+                Schema.record("row", [(f.name, f.schema.as_nullable) for f in schema])
+            )
+            for batch in batches:
+                known = batch.select(range(len(names))).rename_columns(names)
+                holds = pa.array(test(codec.decode(conform(known, codec))), pa.bool_())
+                yield pa.RecordBatch.from_arrays(
+                    [*batch.columns, holds], names=[*batch.schema.names, "holds"]
+                )
 
     return run

@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING, Final
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.plugin import Grain
 from localcdap.artifacts.loading import load_plugin
-from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.flow import AGGREGATOR, ERROR_TRANSFORM, SPLITTER
-from localcdap.engine.tasks.aggregation import AggregateRunner
-from localcdap.engine.tasks.alert_files import AlertWriter
-from localcdap.engine.tasks.chunks import Chunk, conform, join_chunks
+from localcdap.engine.messages.samples import AlteredValues
+from localcdap.engine.tasks.aggregation import AggregateRunner, create_aggregate_runner
 from localcdap.engine.tasks.failures import StageFailure
-from localcdap.engine.tasks.group_pass import create_aggregate_runner
 from localcdap.engine.tasks.pass_plan import (
     FED,
     CountKey,
@@ -30,14 +27,17 @@ from localcdap.engine.tasks.pass_plan import (
 )
 from localcdap.engine.tasks.runners import (
     BatchRunner,
+    Chunk,
     ErrorRunner,
     Runner,
     SplitterRunner,
     Streams,
     TransformRunner,
+    conform,
+    join_chunks,
     plugin_scope,
 )
-from localcdap.engine.tasks.task_messages import TaskMessageWriter, capture_output
+from localcdap.engine.tasks.task_messages import AlertWriter, TaskMessageWriter, capture_output
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,8 +1,11 @@
-"""Log lines and counts so far of a task, on their way from a Python worker to the run's own process.
+"""Log lines, counts so far and alerts of a task, on their way from a Python worker to the run's own process.
 
 Each task appends lines of JSON to a file of its own in the run's directory; the run process reads them
-while they are written (:mod:`localcdap.engine.driver.task_listener`). What a task wrote before it was
-killed is kept. On a cluster, whose workers do not see the directory, there are no messages.
+while they are written (:class:`localcdap.engine.driver.progress_report.TaskListener`). What a task wrote
+before it was killed is kept. On a cluster, whose workers do not see the directory, there are no messages.
+
+Alerts have files of their own, and the reports of a task say how many of them count: what a task wrote that
+failed, or was repeated, counts nothing. On a cluster the reports hold the alerts themselves, up to a limit.
 """
 
 from __future__ import annotations
@@ -11,18 +14,21 @@ import contextlib
 import io
 import logging
 import os
+import secrets
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, TextIO
 
 import msgspec
 
+from localcdap.decoders import decode_json
 from localcdap.engine.tasks.context import STAGE_LOGGER
-from localcdap.engine.tasks.pass_plan import CountKey
+from localcdap.engine.tasks.pass_plan import CountKey, StageAlert, TaskReport
+from localcdap.engine.tasks.runners import Runner
 
 _INTERVAL_S: Final = 0.25
 """Between two messages with counts."""
@@ -237,3 +243,65 @@ def _get_file_name() -> str:
         return f"0-0-0-{os.getpid()}"
     numbers = (task.stageId(), task.partitionId(), task.attemptNumber(), task.taskAttemptId())
     return "-".join(map(str, numbers))
+
+
+_LOG: Final = logging.getLogger("localcdap.engine")
+_MOST_REPORTED: Final = 1_000
+"""Alerts of one task on a cluster that are reported; Spark collects the reports in one place."""
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+class AlertWriter:
+    """Moves the alerts of a task's stages into its reports.
+
+    :param directory: for the task's file; None on a cluster.
+    """
+
+    def __init__(self, directory: str | None) -> None:
+        self._directory: Final = directory
+        self._name: Final = f"alerts-{secrets.token_hex(8)}"
+        self._reported = 0
+        self._has_warned = False
+
+    def move(self, runners: Sequence[Runner], report: TaskReport) -> None:
+        """Add the alerts that stages have emitted since the last report to the next one.
+
+        :raises OSError: when they cannot be written; the task fails, since no alert may be lost.
+        """
+        alerts = [alert for runner in runners for alert in runner.alerts]
+        if not alerts:
+            return
+        for runner in runners:
+            runner.alerts.clear()
+        if self._directory is None:
+            report.alerts = self._keep_few(alerts)
+            return
+        data = b"".join(_ENCODER.encode(alert) + b"\n" for alert in alerts)
+        with open(Path(self._directory) / self._name, "ab", opener=_open_private) as file:
+            file.write(data)
+        report.alert_file, report.alert_lines = self._name, len(alerts)
+
+    def _keep_few(self, alerts: list[StageAlert]) -> list[StageAlert]:
+        kept = alerts[: max(0, _MOST_REPORTED - self._reported)]
+        self._reported += len(kept)
+        if len(kept) < len(alerts) and not self._has_warned:
+            self._has_warned = True
+            _LOG.warning(
+                "A task has more than %d alerts: on a cluster the others are only counted.",
+                _MOST_REPORTED,
+            )
+        return kept
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def read_alerts(file: Path, lines: int) -> Iterator[StageAlert]:
+    """Yield the first alerts of a file.
+
+    :raises OSError: when it cannot be read.
+    """
+    with file.open("rb") as stream:
+        for line, _ in zip(stream, range(lines), strict=False):
+            yield decode_json(line, StageAlert)

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import StageConnection
-from localcdap.expectations.reader import read_rules
-from localcdap.expectations.rules import KEY, Expectation
+from localcdap.expectations.rules import KEY, Expectation, read_rules
 from localcdap.pipeline.document.failures import create_structural_failure
 from localcdap.pipeline.document.model import Path, PluginUse, StageUse
 from localcdap.pipeline.document.values import (

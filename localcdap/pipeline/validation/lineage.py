@@ -15,8 +15,8 @@ from localcdap.api.tables import TableShape
 from localcdap.pipeline.rules.plugin_types import CONDITION, SINKS, SOURCES
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.sandbox.plugin_calls import JobRunner
-from localcdap.sandbox.stage_configuration import ConfigureRequest
-from localcdap.sandbox.stage_lineage import (
+from localcdap.sandbox.stage_configuration import (
+    ConfigureRequest,
     LineageRequest,
     assume_lineage,
     pass_fields,

@@ -41,11 +41,16 @@ from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.pipeline.validation.schema_propagation import merge_schemas
 from localcdap.pipeline.validation.stage_configuration import StageConfiguration
-from localcdap.runs.debug.model import DebugAnswer, DebugOutput, DebugRequest, GivenRecords
 from localcdap.runs.model import get_now
-from localcdap.runs.preview.model import MOST_RECORDS
+from localcdap.runs.preview.model import (
+    MOST_RECORDS,
+    DebugAnswer,
+    DebugOutput,
+    DebugRequest,
+    GivenRecords,
+)
 from localcdap.runs.preview.process import PreviewProcesses
-from localcdap.runs.startup.capabilities import PREVIEW_REQUIRES, require_capabilities
+from localcdap.runs.startup.provisioners import PREVIEW_REQUIRES, require_capabilities
 from localcdap.sandbox.pool import PluginWorkers
 from localcdap.security.access import of_namespace, requires
 

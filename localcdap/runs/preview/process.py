@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api.serialization.value_types import unpack
-from localcdap.engine.exit_codes import describe_exit
-from localcdap.engine.messages.orders import SPOOL, WorkOrder
+from localcdap.engine.messages.orders import SPOOL, WorkOrder, describe_exit
 from localcdap.engine.messages.spool import PreviewMessage, StatusChanged
 from localcdap.messaging.consumer import SpoolReader
 from localcdap.processes.identity import is_alive, wait_for_end

@@ -39,11 +39,11 @@ from localcdap.rpc.methods import non_idempotent
 from localcdap.runs.model import RunError, StoredLogLine, get_now, to_run_error
 from localcdap.runs.preview.model import MOST_RECORDS, Preview, PreviewRequest, PreviewStatus
 from localcdap.runs.preview.process import PreviewProcess, PreviewProcesses
-from localcdap.runs.startup.capabilities import (
+from localcdap.runs.startup.new_run import RECORDINGS
+from localcdap.runs.startup.provisioners import (
     PREVIEW_REQUIRES,
     require_capabilities,
 )
-from localcdap.runs.startup.new_run import RECORDINGS
 from localcdap.security.access import of_namespace, requires
 from localcdap.security.principals import get_current_user
 

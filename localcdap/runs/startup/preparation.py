@@ -32,7 +32,6 @@ from localcdap.pipeline.validation.datasets import DatasetPlanner
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.runs.arguments import GIVEN
 from localcdap.runs.model import Run, RunRequest
-from localcdap.runs.startup.capabilities import require_capabilities
 from localcdap.runs.startup.new_run import (
     build_request,
     build_run,
@@ -44,7 +43,7 @@ from localcdap.runs.startup.new_run import (
     record_run,
     refuse_stand_ins,
 )
-from localcdap.runs.startup.provisioners import Provisioners
+from localcdap.runs.startup.provisioners import Provisioners, require_capabilities
 from localcdap.store.store import Store
 
 

@@ -90,19 +90,7 @@ def format_markdown(overview: RunOverview, title: str) -> str:
         rows = [_list_cells(each) for each in overview.pipelines]
         parts.append("## Pipelines\n\n" + _format_table(_COLUMNS, rows))
     if overview.failures:
-        failures = [
-            (
-                each.reason,
-                each.category,
-                f"{each.runs:,}",
-                each.pipeline,
-                each.stage or "",
-                each.message or "",
-            )
-            for each in overview.failures
-        ]
-        head = ("reason", "category", "runs", "last pipeline", "stage", "message")
-        parts.append("## Failures\n\n" + _format_table(head, failures))
+        parts.append("## Failures\n\n" + _format_table(*_list_failures(overview)))
     if overview.slow_stages:
         parts.append("## Slowest stages\n\n" + _format_table(*_list_stages(overview)))
     if overview.alerting_stages:
@@ -131,19 +119,7 @@ def format_html(overview: RunOverview, title: str) -> str:
         rows = [_list_cells(each) for each in overview.pipelines]
         body += ["<h2>Pipelines</h2>", _format_html_table(_COLUMNS, rows, chart=7)]
     if overview.failures:
-        head = ("reason", "category", "runs", "last pipeline", "stage", "message")
-        rows = [
-            (
-                each.reason,
-                each.category,
-                f"{each.runs:,}",
-                each.pipeline,
-                each.stage or "",
-                each.message or "",
-            )
-            for each in overview.failures
-        ]
-        body += ["<h2>Failures</h2>", _format_html_table(head, rows)]
+        body += ["<h2>Failures</h2>", _format_html_table(*_list_failures(overview))]
     if overview.slow_stages:
         body += ["<h2>Slowest stages</h2>", _format_html_table(*_list_stages(overview))]
     if overview.alerting_stages:
@@ -229,6 +205,21 @@ def list_alerting_stages(overview: RunOverview) -> tuple[Sequence[str], list[Seq
         for each in overview.alerting_stages
     ]
     return ("alerts", "stage", "pipeline", "runs"), rows
+
+
+def _list_failures(overview: RunOverview) -> tuple[Sequence[str], list[Sequence[str]]]:
+    rows: list[Sequence[str]] = [
+        (
+            each.reason,
+            each.category,
+            f"{each.runs:,}",
+            each.pipeline,
+            each.stage or "",
+            each.message or "",
+        )
+        for each in overview.failures
+    ]
+    return ("reason", "category", "runs", "last pipeline", "stage", "message"), rows
 
 
 def _list_stages(overview: RunOverview) -> tuple[Sequence[str], list[Sequence[str]]]:

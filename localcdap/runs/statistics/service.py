@@ -20,13 +20,16 @@ from localcdap.decoders import decode_json
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.runs.access import OF_RUN, get_run_entity
-from localcdap.runs.model import Run, StageCounts
+from localcdap.runs.model import OF_RUN, Run, StageCounts, get_run_entity
 from localcdap.runs.records import RunRecords
 from localcdap.runs.statistics.classification import ErrorClassification, classify
-from localcdap.runs.statistics.dashboard import Dashboard, DashboardRun, NoPlannedRuns, PlannedRuns
 from localcdap.runs.statistics.model import OverviewRequest, RunOverview
-from localcdap.runs.statistics.overview import Overviews
+from localcdap.runs.statistics.overview import (
+    Dashboard,
+    DashboardRun,
+    Overviews,
+    PlannedRuns,
+)
 from localcdap.security.access import Target, of_application, open_to_all, requires
 from localcdap.store.store import Store
 
@@ -246,7 +249,7 @@ class RunStatisticsService:
         store: Store,
         topics: Topics,
         namespaces: NamespaceService,
-        planned: PlannedRuns = NoPlannedRuns(),  # noqa: B008 - it has no state
+        planned: PlannedRuns,
     ) -> None:
         self._records = RunRecords(store, topics, namespaces)
         self._namespaces = namespaces

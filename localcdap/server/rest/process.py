@@ -15,13 +15,13 @@ import msgspec
 from localcdap.api.errors import BadRequestError, ConflictError, LocalcdapError
 from localcdap.decoders import decode_json
 from localcdap.files.atomic import write_file
-from localcdap.processes.output_log import open_log, read_end
 from localcdap.processes.single_instance import (
     BackgroundStart,
     end_holder,
     is_locked,
     take_lock,
 )
+from localcdap.processes.spawn import open_log, read_end
 
 _PATIENCE_S: Final = 2.0
 """Seconds to wait for the lock of a server that is ending or asked about."""

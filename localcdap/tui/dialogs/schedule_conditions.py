@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from localcdap.api.errors import BadRequestError
+from localcdap.schedules.constraints import find_zone
 from localcdap.schedules.model import (
     ConcurrencyConstraint,
     Constraint,
@@ -15,7 +16,6 @@ from localcdap.schedules.model import (
     TimeRangeConstraint,
 )
 from localcdap.schedules.texts import parse_duration, parse_time_range, write_duration
-from localcdap.schedules.zones import find_zone
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,6 @@ from functools import partial
 from typing import Final, TypeVar
 
 from localcdap.api.errors import BadRequestError
-from localcdap.schedules.mapping_texts import (
-    format_argument_mapping,
-    format_property_mapping,
-    parse_argument_mapping,
-    parse_property_mapping,
-    write_mapping,
-)
 from localcdap.schedules.mappings import TriggerMapping, read_mapping
 from localcdap.schedules.model import (
     DAY_MS,
@@ -30,9 +23,14 @@ from localcdap.schedules.model import (
 from localcdap.schedules.rules import check_definition
 from localcdap.schedules.texts import (
     combine,
+    format_argument_mapping,
+    format_property_mapping,
+    parse_argument_mapping,
     parse_duration,
     parse_partition_trigger,
+    parse_property_mapping,
     parse_run_trigger,
+    write_mapping,
 )
 from localcdap.text import split_pair
 from localcdap.tui.dialogs.schedule_conditions import (

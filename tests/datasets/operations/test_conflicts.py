@@ -15,7 +15,7 @@ from localcdap.api.schema import Schema
 from localcdap.datasets.model import DatasetUpdate
 from localcdap.store.structured.admin import StructuredTables
 from localcdap.store.tables import NamespaceTables
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 SCHEMA = Schema.record("r", [("id", Schema.STRING), ("n", Schema.LONG.as_nullable)])
 KEYED = {"schema": str(SCHEMA), "schema.row.field": "id"}

@@ -9,7 +9,7 @@ import pytest
 
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.store.store import Store
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 from tests.metadata.lineage.run_ids import Runs
 
 TABLES = (

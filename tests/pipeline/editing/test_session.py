@@ -35,13 +35,12 @@ from localcdap.pipeline.editing.edits import (
 from localcdap.pipeline.editing.service import EditingService, OpenRequest
 from localcdap.pipeline.editing.stage_states import EditResult
 from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.sandbox.pool import PluginWorkers
+from localcdap.sandbox.pool import PluginWorker, PluginWorkers
 from localcdap.sandbox.stage_configuration import (
     ConfigureRequest,
     ConfigureResult,
     configure_stage,
 )
-from localcdap.sandbox.supervisor import PluginWorker
 from tests.pipeline.editing.sessions import Bench, InProcess
 from tests.pipeline.pipelines import config, record, stage
 from tests.pipeline.shelf import create_resolver

@@ -14,7 +14,7 @@ from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import StudioService
 from localcdap.store.store import Store
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 from tests.pipeline.shelf import MOCKS, Shelf, candidates, create_resolver
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from localcdap.api.schema import Schema
 from localcdap.cli.records import print_alerts
-from localcdap.runs.debug.model import DebugRequest, GivenRecords
 from localcdap.runs.model import StoredAlert
-from localcdap.runs.preview.model import PreviewRequest
+from localcdap.runs.preview.model import DebugRequest, GivenRecords, PreviewRequest
 from localcdap.testing import TemporaryInstance
 
 pytestmark = pytest.mark.spark

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.api.schema import Schema
-from localcdap.engine.messages.altered_values import AlteredValues
+from localcdap.engine.messages.samples import AlteredValues
 from localcdap.files.delimited import split_values
 from localcdap.testing import artifact_ref, run_stage
 from tests.plugins.core.support import ARTIFACT, schema_text

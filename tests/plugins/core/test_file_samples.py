@@ -12,8 +12,8 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.messages.flow import create_plugin
 from localcdap.engine.plan.contexts import DriverContext
+from localcdap.engine.preview.python_stage import StageSampleContext, read_sample
 from localcdap.engine.preview.records import make_nullable
-from localcdap.engine.preview.sample_context import StageSampleContext, read_sample
 from localcdap.testing import PipelineTester
 from tests.plugins.core.support import plugin_ref, schema_text
 

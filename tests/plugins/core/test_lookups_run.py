@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from localcdap.pipeline.service import PipelineRequest
-from localcdap.runs.debug.model import DebugRequest, GivenRecords
-from localcdap.runs.preview.model import PreviewRequest
+from localcdap.runs.preview.model import DebugRequest, GivenRecords, PreviewRequest
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.core.support import record
 from tests.plugins.core.test_key_values import csv, json_lines, json_sink, stage

@@ -6,7 +6,7 @@ import pytest
 
 from localcdap.api import Schema
 from localcdap.testing import artifact_ref
-from localcdap.testing.configuration import validate_stage
+from localcdap.testing.references import validate_stage
 from tests.conftest import REPOSITORY
 
 GIVEN = Schema.record("r", [("country", Schema.STRING), ("age", Schema.INT)])

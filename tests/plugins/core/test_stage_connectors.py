@@ -8,7 +8,7 @@ from core_plugins.connectors.stages import PipelinesConnector, RunsConnector
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.schema import Schema
 from localcdap.testing import ConnectorTester
-from localcdap.testing.tables import TableData
+from localcdap.testing.records import TableData
 
 ROWS = TableData(Schema.record("r", [("n", Schema.INT)]), [{"n": n} for n in range(5)])
 SHOP = {"shop": {"Orders": ROWS, "a/b": ROWS}, "empty": {}}

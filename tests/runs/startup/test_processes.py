@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from localcdap.engine.exit_codes import EXIT_FILE
+from localcdap.engine.messages.orders import EXIT_FILE
 from localcdap.processes.identity import ProcessIdentity
 from localcdap.runs.startup.processes import remove_process
 

@@ -17,11 +17,10 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.processes.identity import ProcessIdentity, is_alive
-from localcdap.runs import queued_orders
+from localcdap.runs import records
 from localcdap.runs.history import RunFilter
 from localcdap.runs.model import Run, RunRequest
-from localcdap.runs.startup.capacity import fit_runs
-from localcdap.runs.startup.processes import RunProcess
+from localcdap.runs.startup.processes import RunProcess, fit_runs
 from localcdap.runs.startup.starter import RunQueue
 from localcdap.testing.instance import TemporaryInstance
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, stage
@@ -312,7 +311,7 @@ def write_plugin(folder: Path, word: str) -> Path:
 
 def read_order(instance: TemporaryInstance, run: Run) -> WorkOrder:
     with instance.cdap.runs._store.snapshot() as tx:
-        order = queued_orders.read(tx, run.run)
+        order = records.read(tx, run.run)
     assert order is not None
     return order
 

@@ -21,10 +21,9 @@ from localcdap.home import Home
 from localcdap.host import open_in_process
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.runs.debug.model import DebugRequest, GivenRecords
 from localcdap.runs.model import RunRequest
-from localcdap.runs.preview.model import PreviewRequest
-from localcdap.runs.startup.capabilities import (
+from localcdap.runs.preview.model import DebugRequest, GivenRecords, PreviewRequest
+from localcdap.runs.startup.provisioners import (
     PREVIEW_REQUIRES,
     find_incapable_plugins,
     require_capabilities,

@@ -21,7 +21,7 @@ from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord
 from localcdap.rpc.server import Server
 from localcdap.store.structured.admin import StructuredTables, TableAdmin
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 from localcdap.transactions.calls import ADMIN, TRANSACTIONS
 from localcdap.transactions.client import HostTransactionRunner
 

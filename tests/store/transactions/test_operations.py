@@ -32,7 +32,7 @@ from localcdap.store.transactions.pending_rows import PendingRows, StoredRows
 from localcdap.store.transactions.selections import RowSelection
 from localcdap.store.transactions.structured_table import StructuredTableInfo, TableInfo
 from localcdap.store.transactions.table import OpenedTable, TableRef
-from localcdap.testing.databases import open_new_store
+from localcdap.testing.instance import open_new_store
 
 SINGLE = struct.unpack("f", struct.pack("f", 0.1))[0]
 FIELDS = {

@@ -15,7 +15,7 @@ from localcdap.decoders import convert
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
 from localcdap.pipeline.service import PipelineRequest, StageRequest
-from localcdap.runs.debug.model import DebugRequest
+from localcdap.runs.preview.model import DebugRequest
 from localcdap.server.rest.answers import DONE, Answer, RestError, name_missing, send_json
 from localcdap.server.rest.request import RestRequest, to_texts
 from localcdap.server.rest.router import RouteTable

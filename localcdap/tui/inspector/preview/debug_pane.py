@@ -16,7 +16,7 @@ from textual.widgets import TextArea
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.schema import Schema
-from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
+from localcdap.runs.preview.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.preview.preview_pane import PreviewPane

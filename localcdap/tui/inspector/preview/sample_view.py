@@ -14,8 +14,8 @@ from textual.widgets import Tab, Tabs
 
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.samples import RejectedRecord, StageProblem, StageSample
-from localcdap.runs.debug.model import DebugAnswer
 from localcdap.runs.model import format_payload
+from localcdap.runs.preview.model import DebugAnswer
 from localcdap.text import plural
 from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.records.table import RecordTable

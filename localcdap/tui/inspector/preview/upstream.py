@@ -9,7 +9,7 @@ from localcdap.api.pipeline import StageConnection
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.rules.plugin_types import CONDITION, ERROR_TRANSFORM
-from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
+from localcdap.runs.preview.model import DebugAnswer, DebugRequest, GivenRecords
 
 Records = list[Any]
 

@@ -21,9 +21,8 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.connectors.all_records import ConnectionData, RecordCopier
 from localcdap.datasets.file_tables import copy_table
 from localcdap.decoders import convert
-from localcdap.expectations.reader import to_json
 from localcdap.expectations.results import RuleResult, describe_result
-from localcdap.expectations.rules import RuleAction
+from localcdap.expectations.rules import RuleAction, to_json
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.recipe_files import apply_recipe
 from localcdap.text import plural, sanitize_for_terminal

@@ -12,9 +12,8 @@ from typing import Any, Final
 from localcdap.api.connector import SpecificationRequest
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
-from localcdap.expectations.reader import to_json
 from localcdap.expectations.rules import KEY as EXPECTATIONS
-from localcdap.expectations.rules import Expectation
+from localcdap.expectations.rules import Expectation, to_json
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.recipe_files import export_recipe
 from localcdap.text import plural

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from localcdap.expectations.reader import read_rules, to_json
-from localcdap.expectations.rules import Expectation
+from localcdap.expectations.rules import Expectation, read_rules, to_json
 
 
 @dataclass(frozen=True)

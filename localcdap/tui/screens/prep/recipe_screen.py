@@ -15,8 +15,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import OptionList, Static
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.expectations.reader import read_rules
-from localcdap.expectations.rules import Expectation
+from localcdap.expectations.rules import Expectation, read_rules
 from localcdap.host.cdap import Cdap
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen

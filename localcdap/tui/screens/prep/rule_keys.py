@@ -11,8 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import OptionList
 
 from localcdap.api.errors import BadRequestError
-from localcdap.expectations.reader import parse_rules
-from localcdap.expectations.rules import Expectation, RowCount, RuleAction
+from localcdap.expectations.rules import Expectation, RowCount, RuleAction, parse_rules
 from localcdap.tui.screens.prep.recipe import write_rule
 from localcdap.tui.screens.prep.recipe_lists import RuleList
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from localcdap.expectations.reader import read_rules
-from localcdap.expectations.rules import Expectation
+from localcdap.expectations.rules import Expectation, read_rules
 from localcdap.workspace_views import ColumnView, ValueSummary
 
 _MOST_VALUES: Final = 20

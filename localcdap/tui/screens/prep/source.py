@@ -17,8 +17,7 @@ from localcdap.api.sql_names import quote_identifier
 from localcdap.connectors.all_records import SKIP_LINES
 from localcdap.datasets.sql import SqlRequest
 from localcdap.decoders import convert, decode_json
-from localcdap.expectations.reader import to_json
-from localcdap.expectations.rules import Expectation
+from localcdap.expectations.rules import Expectation, to_json
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
 from localcdap.workspace_views import (

@@ -17,12 +17,13 @@ from localcdap.api.schema import Schema
 from localcdap.expectations.results import RuleResult, RuleTrend, describe_result
 from localcdap.host.cdap import Cdap
 from localcdap.runs.arguments import GIVEN
-from localcdap.runs.expectations import RECENT_RUNS, collect_run_trends
 from localcdap.runs.history import RunPage, count_records_read
 from localcdap.runs.model import (
+    RECENT_RUNS,
     Run,
     StageCounts,
     StoredAlert,
+    collect_run_trends,
     count_alerts,
     format_payload,
     get_now,

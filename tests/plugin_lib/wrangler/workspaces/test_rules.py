@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from localcdap.api import Schema
-from localcdap.expectations.reader import read_rules
+from localcdap.expectations.rules import read_rules
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     SampleSource,

@@ -9,7 +9,7 @@ import pytest
 from localcdap.api.errors import BadRequestError
 from localcdap.engine.messages.samples import RejectedRecord, StageProblem
 from localcdap.pipeline.editing.edited_document import EditedDocument
-from localcdap.runs.debug.model import DebugAnswer, DebugOutput
+from localcdap.runs.preview.model import DebugAnswer, DebugOutput
 from localcdap.tui.inspector.preview.upstream import UpstreamRecords
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from textual.widgets import Input, Static, TabbedContent
 
-from localcdap.engine.messages.altered_values import AlteredValues
+from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import RuleAction
