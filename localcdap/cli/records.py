@@ -6,17 +6,19 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.schema import Schema
 from localcdap.cli.output import StyledText, echo, print_table, secho
-from localcdap.engine.messages.altered_values import AlteredValues
-from localcdap.engine.messages.samples import RejectedRecord, StageProblem
 from localcdap.expectations.results import RuleResult, describe_result
 from localcdap.files.json_records import parse_document_or_lines
 from localcdap.runs.model import format_payload
 from localcdap.text import sanitize_for_terminal
+
+if TYPE_CHECKING:
+    from localcdap.api.schema import Schema
+    from localcdap.engine.messages.altered_values import AlteredValues
+    from localcdap.engine.messages.samples import RejectedRecord, StageProblem
 
 _WIDEST: Final = 40
 """The most characters of a value that are printed."""

@@ -120,7 +120,7 @@ def test_a_command_leaves_the_document_to_the_host(tmp_path: Path, parses: list[
     file = tmp_path / "p.json"
     file.write_text(TEXT, encoding="utf-8")
 
-    answer = CliRunner().invoke(validate.command, [str(file), "--home", str(tmp_path / "home")])
+    answer = CliRunner().invoke(validate.validate_command, [str(file), "--home", str(tmp_path / "home")])
 
     assert "Missing" in answer.output
     assert parses == []

@@ -34,7 +34,7 @@ _scope_option = click.option(
 
 
 @click.group("metadata")
-def command() -> None:
+def metadata_command() -> None:
     """Show, change or search the tags and properties of pipelines, tables, fields, artifacts and plugins.
 
     localcdap writes those of the scope SYSTEM: name, time of creation, schema and more. Users add tags and
@@ -42,7 +42,7 @@ def command() -> None:
     """
 
 
-@command.command("get", help=f"Show the metadata of an entity.\n\n{_ENTITY}")
+@metadata_command.command("get", help=f"Show the metadata of an entity.\n\n{_ENTITY}")
 @click.argument("entity")
 @_type_option
 @_scope_option
@@ -60,7 +60,7 @@ def get(instance: Instance, entity: str, type_: str | None, scope: str | None) -
         echo("No metadata.", err=True)
 
 
-@command.command("add", help=f"Add tags to an entity, and set properties.\n\n{_ENTITY}")
+@metadata_command.command("add", help=f"Add tags to an entity, and set properties.\n\n{_ENTITY}")
 @click.argument("entity")
 @_type_option
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Add this tag; repeatable.")
@@ -83,7 +83,7 @@ def add(
     _print_change(instance, change)
 
 
-@command.command("remove", help=f"Remove tags and properties of an entity.\n\n{_ENTITY}")
+@metadata_command.command("remove", help=f"Remove tags and properties of an entity.\n\n{_ENTITY}")
 @click.argument("entity")
 @_type_option
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Remove this tag; repeatable.")
@@ -113,7 +113,7 @@ def remove(
     _print_change(instance, change)
 
 
-@command.command("search", short_help="Find entities by their metadata.")
+@metadata_command.command("search", short_help="Find entities by their metadata.")
 @click.argument("query", nargs=-1)
 @click.option(
     "--type",
@@ -176,7 +176,9 @@ def search(
         raise click.exceptions.Exit(1)
 
 
-@command.command("export", short_help="Write the tags and properties that users added into a file.")
+@metadata_command.command(
+    "export", short_help="Write the tags and properties that users added into a file."
+)
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @instance_options
 def export(instance: Instance, file: Path | None) -> None:
@@ -195,7 +197,9 @@ def export(instance: Instance, file: Path | None) -> None:
     echo(f"{file} written.", err=True)
 
 
-@command.command("import", short_help="Add the tags and properties of a file of 'metadata export'.")
+@metadata_command.command(
+    "import", short_help="Add the tags and properties of a file of 'metadata export'."
+)
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
     "--replace",

@@ -73,7 +73,7 @@ class _Options(msgspec.Struct):
     help="Forget what was synchronized with DIR before, and compare everything from the start.",
 )
 @instance_options
-def command(
+def sync_command(
     instance: Instance,
     words: tuple[str, ...],
     yes: bool,

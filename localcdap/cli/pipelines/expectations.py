@@ -30,7 +30,7 @@ _SHOWN_RUNS: Final = 8
     help="The newest runs that are looked at.",
 )
 @instance_options
-def command(instance: Instance, pipeline: str, limit: int) -> None:
+def expectations_command(instance: Instance, pipeline: str, limit: int) -> None:
     """Show the expectations of the pipeline in FILE ('-' is standard input), or of the deployed pipeline
     NAME, and the violations that its newest runs found, the oldest first.
 

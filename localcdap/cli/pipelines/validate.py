@@ -33,7 +33,7 @@ from localcdap.text import plural
 )
 @record_option
 @instance_options
-def command(
+def validate_command(
     instance: Instance,
     pipeline: str,
     stage: str | None,

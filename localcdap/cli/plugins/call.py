@@ -43,7 +43,7 @@ from localcdap.pipeline.methods import MethodCall, MethodPlugin
     help="The artifact of the plugin; VERSION may be a range. Default: the newest with the plugin.",
 )
 @instance_options
-def command(
+def call_command(
     instance: Instance,
     type_: str,
     name: str,

@@ -38,14 +38,14 @@ _directory_option = click.option(
 
 
 @click.group("new")
-def command() -> None:
+def new_command() -> None:
     """Scaffold the source code of a plugin or a dataset type.
 
     Example: localcdap new plugin CleanText --type transform
     """
 
 
-@command.command("plugin", short_help="Scaffold an artifact with a plugin and its tests.")
+@new_command.command("plugin", short_help="Scaffold an artifact with a plugin and its tests.")
 @click.argument("name")
 @click.option(
     "--type",
@@ -82,7 +82,9 @@ def plugin(instance: Instance, name: str, type_: str, directory: Path | None) ->
         _print_next_steps(folder, commands, plugin_folder, _format_instance_options(instance))
 
 
-@command.command("dataset", short_help="Scaffold an artifact with a dataset type and its tests.")
+@new_command.command(
+    "dataset", short_help="Scaffold an artifact with a dataset type and its tests."
+)
 @click.argument("name")
 @_directory_option
 @instance_options

@@ -52,7 +52,7 @@ _MOST_ON_SCREEN: Final = 50
 )
 @fix_option
 @instance_options
-def command(
+def debug_command(
     instance: Instance,
     pipeline: str,
     stage: str,

@@ -68,7 +68,7 @@ _RECORDS: Final = 1000
 @arguments_option
 @fix_option
 @instance_options
-def command(
+def record_command(
     instance: Instance,
     pipeline: str,
     stage: str,

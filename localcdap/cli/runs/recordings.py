@@ -63,7 +63,9 @@ def print_stand_ins(stand_ins: Sequence[StandIn], *, err: bool = False) -> None:
 @click.argument("key", required=False)
 @click.argument("recording", required=False)
 @instance_options
-def command(instance: Instance, action: str, key: str | None, recording: str | None) -> None:
+def recordings_command(
+    instance: Instance, action: str, key: str | None, recording: str | None
+) -> None:
     """List what stands in for stages whose systems or plugins are not here, or set or remove that of KEY.
 
     KEY is a stage, or stage:PIPELINE/STAGE, plugin:[TYPE/]NAME, reference:NAME or type:TYPE. RECORDING is as

@@ -52,7 +52,7 @@ _WIDEST: Final = 24
 @click.option("--alerts", is_flag=True, help="With show: list the alerts of its stages.")
 @click.option("--dry-run", is_flag=True, help="With prune: only list what would be removed.")
 @instance_options
-def command(
+def runs_command(
     instance: Instance,
     words: tuple[str, ...],
     limit: int,

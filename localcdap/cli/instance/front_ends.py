@@ -1,9 +1,8 @@
-"""``localcdap server``: the REST API of CDAP, for clients of the original."""
+"""``localcdap studio``, ``browser`` and ``server``: the studio in a terminal or browser, and the REST API."""
 
 from __future__ import annotations
 
 import os
-import pwd
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,125 @@ from localcdap.cli.output import echo, print_json
 
 if TYPE_CHECKING:
     from localcdap.server.rest.process import RestServerRecord, ServerFolder
+    from localcdap.tui.routes import NavigationTarget
+
+
+_DRIVER: Final = "TEXTUAL_DRIVER"
+"""Names a driver of Textual that needs no terminal, such as the one of 'localcdap browser'."""
+
+
+@click.command("studio")
+@click.argument("pipeline", required=False)
+@instance_options
+def studio_command(instance: Instance, pipeline: str | None) -> int:
+    """Open the terminal studio, as 'localcdap' without a command does.
+
+    PIPELINE is a pipeline file, or the name of a deployed pipeline. The studio lists its keys with '?'.
+    """
+    return open_target(instance, _find_target(pipeline) if pipeline is not None else None)
+
+
+def open_target(instance: Instance, target: NavigationTarget | None) -> int:
+    """Open the studio where a target is shown.
+
+    :raises click.UsageError: when it has no terminal.
+    """
+    if instance.json:
+        raise click.UsageError("The studio is interactive and has no --json.")
+    if not is_terminal() and _DRIVER not in os.environ:
+        raise click.UsageError(
+            f"The studio needs a terminal{_describe_terminal_fault()}. 'localcdap --help' lists the commands."
+        )
+    from localcdap.tui.launch import open_studio
+
+    return open_studio(instance.home, instance.namespace, target)
+
+
+def is_terminal() -> bool:
+    """Return whether stdin and stdout are a terminal that can show the studio."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and not _is_dumb()
+
+
+def _is_dumb() -> bool:
+    return os.environ.get("TERM", "") in ("dumb", "unknown")
+
+
+def _describe_terminal_fault() -> str:
+    """Return what the terminal lacks, as the end of a sentence; empty if there is none."""
+    if not _is_dumb():
+        return ""
+    return f" that can move the cursor, which TERM={os.environ['TERM']} cannot"
+
+
+def _find_target(pipeline: str) -> NavigationTarget:
+    from localcdap.tui.routes import DeployedTarget, PipelineFileTarget
+
+    path = Path(pipeline)
+    if path.exists() or "/" in pipeline or path.suffix == ".json":
+        if not path.is_file():
+            raise click.UsageError(f"There is no file at '{pipeline}'.")
+        return PipelineFileTarget(path.absolute())
+    return DeployedTarget(pipeline)
+
+
+@click.command("browser")
+@click.argument("pipeline", required=False)
+@click.option(
+    "--port",
+    default=0,
+    type=click.IntRange(0, 65535),
+    help="The TCP port of the web server; 0 takes a free one.",
+    show_default=True,
+)
+@click.option("--no-open", is_flag=True, help="Only print the link; do not open a browser.")
+@instance_options
+def browser_command(instance: Instance, pipeline: str | None, port: int, no_open: bool) -> None:
+    """Show the studio in a browser, until ctrl+c. PIPELINE is as in 'localcdap studio'.
+
+    The command starts a web server, which other machines cannot reach, and prints a link. A link works in the
+    browser that opens it first; the command then prints another link, for another browser. A page that is
+    reloaded, or was closed for less than ten minutes, continues where it was.
+    """
+    try:
+        from localcdap.server.web_server import StudioServer
+    except ModuleNotFoundError as error:
+        raise BadRequestError(
+            f"The studio in a browser needs the package '{error.name}'.",
+            "Install it: pip install 'localcdap[browser]'",
+        ) from None
+    links = 0
+
+    def show_link(link: str) -> None:
+        nonlocal links
+        links += 1
+        if links > 1:
+            echo(f"The link was opened. A link for another browser: {link}", err=True)
+        elif instance.json:
+            print_json({"url": link})
+        else:
+            echo(link)
+        sys.stdout.flush()
+        if links == 1 and not no_open:
+            import webbrowser
+
+            webbrowser.open(link)
+
+    try:
+        server = StudioServer(_build_command(instance, pipeline), port, show_link)
+    except OSError as error:
+        raise BadRequestError(
+            f"TCP port {port} cannot be used: {error.strerror}.",
+            "Name another one, or leave --port out.",
+        ) from None
+    echo("The studio is shown in a browser; ctrl+c ends it.", err=True)
+    server.run()
+
+
+def _build_command(instance: Instance, pipeline: str | None) -> list[str]:
+    options = ["--home", str(instance.home.path), "--namespace", instance.namespace]
+    chosen = [pipeline] if pipeline is not None else []
+    return [sys.executable, "-m", "localcdap.cli", "studio", *options, "--", *chosen]
+
 
 _PORT: Final = 11015
 """That of the original's router."""
@@ -42,7 +160,7 @@ _NO_LOGINS: Final = ("nologin", "false", "sync", "shutdown", "halt")
 )
 @click.option("--report", type=int, hidden=True, help="A descriptor that gets a byte at the start.")
 @instance_options
-def command(
+def server_command(
     instance: Instance,
     action: str,
     port: int,
@@ -155,6 +273,8 @@ def _show(instance: Instance, folder: ServerFolder, found: RestServerRecord | No
 
 def _has_other_users() -> bool:
     """Whether another person has a login here: a shell, and a home that exists."""
+    import pwd
+
     return any(
         each.pw_uid >= _FIRST_PERSON
         and each.pw_uid != os.getuid()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,9 +17,8 @@ from localcdap.api.errors import BadRequestError, InvalidPipelineError, Localcda
 from localcdap.cli.errors import NO
 from localcdap.cli.files import NamedPipeline, is_file, read_pipeline, split_version
 from localcdap.cli.options import Instance, fix_option, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json
-from localcdap.cli.pipeline_tests.test_report import print_report, print_summary
-from localcdap.cli.runs.recordings import parse_recordings, record_option
+from localcdap.cli.output import echo, print_json, secho
+from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline_tests.case_model import CaseRequest, CaseResult, CaseStatus
@@ -26,13 +26,42 @@ from localcdap.pipeline_tests.case_orders import create_case_request
 from localcdap.pipeline_tests.model import PipelineTest, TestFileProblem, parse_output
 from localcdap.pipeline_tests.reader import check_stages, find_tests, get_test_name, read_test
 from localcdap.pipeline_tests.report import Outcome, PipelineTestReport, evaluate
-from localcdap.pipeline_tests.report_formats import write_junit
+from localcdap.pipeline_tests.report_formats import MARKS, format_details, write_junit
 from localcdap.pipeline_tests.service import run_cases
 from localcdap.pipeline_tests.writer import update_test, write_new_test
 from localcdap.text import plural
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap
+
+
+_COLOURS: Final = {"missing": "red", "unexpected": "green", "changed": "yellow"}
+
+
+def print_report(report: PipelineTestReport, *, updated: bool = False) -> None:
+    mark, colour = {
+        Outcome.PASSED: ("✓", "green"),
+        Outcome.FAILED: ("✗", "red"),
+        Outcome.STOPPED: ("-", "yellow"),
+    }[report.outcome]
+    if updated:
+        mark, colour = "↻", "yellow"
+    note = "  updated" if updated else ""
+    secho(mark, fg=colour, bold=True, nl=False)
+    echo(f" {report.file}  {report.took_ms / 1000:.1f} s{note}")
+    print_stand_ins(report.stand_ins)
+    for line in format_details(report):
+        kind = next(
+            (k for k, each in MARKS.items() if re.match(rf" +{re.escape(each)} ", line)), ""
+        )
+        secho(f"    {line}", fg=_COLOURS.get(kind))
+
+
+def print_summary(reports: Sequence[PipelineTestReport]) -> None:
+    counts = {each: sum(v.outcome is each for v in reports) for each in Outcome}
+    parts = [f"{count} {outcome}" for outcome, count in counts.items() if count]
+    colour = "green" if counts[Outcome.PASSED] == len(reports) else "red"
+    secho(", ".join(parts), fg=colour, bold=True)
 
 
 def scaffold_test(
@@ -183,7 +212,7 @@ mistakes in test files.
 @record_option
 @fix_option
 @instance_options
-def command(
+def test_command(
     instance: Instance,
     paths: tuple[Path, ...],
     part: str | None,
