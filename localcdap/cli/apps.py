@@ -12,7 +12,7 @@ import msgspec
 
 from localcdap.api.errors import NotFoundError
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import StyledText, echo, print_json, print_list, secho
+from localcdap.cli.output import StyledText, echo, print_json, secho
 from localcdap.text import format_duration, format_time, plural
 
 if TYPE_CHECKING:
@@ -109,8 +109,7 @@ def _scale(
         raise click.UsageError("Write: localcdap apps scale NAME --instances N")
     with instance.connect() as cdap:
         found = cdap.apps.scale(name, service, instances)
-    if instance.json:
-        print_json(found)
+    if instance.print_json(found):
         return
     for each, count in found.instances.items():
         if service in (None, each):
@@ -163,7 +162,7 @@ def _print_answer(answer: AppAnswer, *, as_json: bool) -> None:
 def _list_apps(instance: Instance) -> None:
     with instance.connect() as cdap:
         found = cdap.apps.list_applications()
-    print_list(
+    instance.print_list(
         found,
         ("name", "artifact", "running", "instances", "description"),
         lambda each: (
@@ -173,7 +172,6 @@ def _list_apps(instance: Instance) -> None:
             _format_instances(each),
             each.description,
         ),
-        as_json=instance.json,
         empty="No system applications. An artifact in 'plugins/system' of the instance's folder "
         "can have one.",
     )
@@ -190,8 +188,7 @@ def _format_instances(app: AppSummary) -> str:
 def _describe(instance: Instance, name: str) -> None:
     with instance.connect() as cdap:
         app = cdap.apps.describe(name)
-    if instance.json:
-        print_json(app)
+    if instance.print_json(app):
         return
     secho(app.name, bold=True)
     echo(app.description)
@@ -267,7 +264,7 @@ def _find(cdap: Cdap, namespace: str, asked: str) -> JobDetail:
 def _list_jobs(instance: Instance, application: str | None) -> None:
     with instance.connect() as cdap:
         found = cdap.jobs.list_jobs(instance.namespace, application)
-    print_list(
+    instance.print_list(
         found,
         ("job", "status", "application", "title", "submitted", "took"),
         lambda each: (
@@ -278,7 +275,6 @@ def _list_jobs(instance: Instance, application: str | None) -> None:
             format_time(each.submitted),
             _format_duration(each),
         ),
-        as_json=instance.json,
         empty="No jobs. Applications such as ModelManagementApp submit them.",
     )
 
@@ -297,9 +293,7 @@ def _format_duration(job: JobDetail) -> str:
 
 
 def _show_job(instance: Instance, job: JobDetail) -> None:
-    if instance.json:
-        print_json(job)
-    else:
+    if not instance.print_json(job):
         secho(job.title, bold=True)
         facts = [
             ("job", job.id),
@@ -322,8 +316,7 @@ def _show_job(instance: Instance, job: JobDetail) -> None:
 
 def _print_log(cdap: Cdap, instance: Instance, job: JobDetail, *, follow: bool) -> None:
     lines = cdap.jobs.read_log(job.id)
-    if instance.json:
-        print_json(lines)
+    if instance.print_json(lines):
         return
     seen = 0
     while True:
@@ -338,10 +331,7 @@ def _print_log(cdap: Cdap, instance: Instance, job: JobDetail, *, follow: bool) 
 
 
 def _print_stopped(instance: Instance, job: JobDetail) -> None:
-    if instance.json:
-        print_json(job)
-    else:
-        echo(f"{job.title} {job.id}: {job.status}")
+    instance.print(job, f"{job.title} {job.id}: {job.status}")
 
 
 _CREATE: Final = "create"
@@ -377,11 +367,10 @@ def topics_command(instance: Instance, words: tuple[str, ...], follow: bool) -> 
 def _list_topics(instance: Instance) -> None:
     with instance.connect() as cdap:
         topics = cdap.messaging.list_topics(instance.namespace)
-    print_list(
+    instance.print_list(
         topics,
         ("topic", "created"),
         lambda each: (each.name, format_time(each.created)),
-        as_json=instance.json,
         empty="No topics. Create one with 'localcdap topics create NAME'.",
     )
 

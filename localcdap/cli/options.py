@@ -16,7 +16,9 @@ from localcdap.text import split_pair
 if TYPE_CHECKING:
     from localcdap.host import Cdap
 
+_Answer = TypeVar("_Answer")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Item = TypeVar("_Item")
 
 arguments_option = click.option(
     "-a",
@@ -104,6 +106,52 @@ class Instance:
         from localcdap.host import connect
 
         return connect(self.home, expects_run=expects_run)
+
+    def print_json(self, answer: object) -> bool:
+        """Print an answer as one JSON document if --json asks for it; return whether it does."""
+        from localcdap.cli.output import print_json
+
+        if self.json:
+            print_json(answer)
+        return self.json
+
+    def print(self, answer: _Answer, text: str | Callable[[_Answer], object]) -> None:
+        """Print what a command answers, as one JSON document or as text.
+
+        :param text: the text, or the function that prints the answer as text.
+        """
+        from localcdap.cli.output import echo
+
+        if self.print_json(answer):
+            return
+        if isinstance(text, str):
+            echo(text)
+        else:
+            text(answer)
+
+    def print_list(
+        self,
+        items: Sequence[_Item],
+        header: Sequence[str],
+        make_row: Callable[[_Item], Sequence[object]],
+        *,
+        empty: str | None = None,
+        numbers: str = "",
+    ) -> None:
+        """Print items as one JSON document, or as a table with a row for each.
+
+        :param make_row: returns the cells of an item, one for each column of the header.
+        :param empty: a sentence for stderr, in place of a table without rows; None prints its header.
+        :param numbers: names of the columns to align right, separated by blanks.
+        """
+        from localcdap.cli.output import echo, print_table
+
+        if self.print_json(items):
+            return
+        if items or empty is None:
+            print_table(header, list(map(make_row, items)), numbers)
+        else:
+            echo(empty, err=True)
 
 
 def instance_options(function: _Function) -> _Function:

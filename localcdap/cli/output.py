@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -13,8 +13,6 @@ import msgspec
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.serialization.structs import encode_schema
 from localcdap.text import escape_json_controls, sanitize_for_terminal
-
-_Item = TypeVar("_Item")
 
 
 class StyledText(NamedTuple):
@@ -85,29 +83,6 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], numbers
     secho(format_line(heads), bold=True)
     for row in cells:
         echo(format_line(row))
-
-
-def print_list(
-    items: Sequence[_Item],
-    header: Sequence[str],
-    make_row: Callable[[_Item], Sequence[object]],
-    *,
-    as_json: bool,
-    empty: str | None = None,
-    numbers: str = "",
-) -> None:
-    """Print items as one JSON document, or as a table with a row for each.
-
-    :param make_row: returns the cells of an item, one for each column of the header.
-    :param empty: a sentence for stderr, in place of a table without rows; None prints its header.
-    :param numbers: as in :func:`print_table`.
-    """
-    if as_json:
-        print_json(items)
-    elif items or empty is None:
-        print_table(header, list(map(make_row, items)), numbers)
-    else:
-        echo(empty, err=True)
 
 
 def print_failures(

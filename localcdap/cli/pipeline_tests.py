@@ -17,7 +17,7 @@ from localcdap.api.errors import BadRequestError, InvalidPipelineError, Localcda
 from localcdap.cli.errors import NO
 from localcdap.cli.files import NamedPipeline, is_file, read_pipeline, split_version
 from localcdap.cli.options import Instance, fix_option, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, secho
+from localcdap.cli.output import echo, secho
 from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
@@ -109,9 +109,7 @@ def scaffold_test(
             [create_case_request(test, document, use_suggested=fix)],
         )
     report = evaluate(test, again)
-    if instance.json:
-        print_json({"file": str(file), "tests": [report]})
-    else:
+    if not instance.print_json({"file": str(file), "tests": [report]}):
         echo(f"Wrote {file}. Read it before you rely on it.")
         print_report(report)
     return 0 if report.outcome is Outcome.PASSED else NO
@@ -238,9 +236,7 @@ def test_command(
     reports = _run(instance, files, stage, given, updates=updates, fix=fix)
     if junit is not None:
         write_junit(junit, reports)
-    if instance.json:
-        print_json({"tests": reports})
-    else:
+    if not instance.print_json({"tests": reports}):
         print_summary(reports)
     return 0 if all(each.outcome is Outcome.PASSED for each in reports) else NO
 

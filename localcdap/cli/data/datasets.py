@@ -9,7 +9,7 @@ import click
 
 from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, print_list, print_table, secho
+from localcdap.cli.output import echo, print_table, secho
 from localcdap.text import format_size, format_time
 
 if TYPE_CHECKING:
@@ -56,11 +56,10 @@ def partitions_command(
         _print_partition(instance, name, given, "added to" if add is not None else "dropped from")
         return
     fields, partitions = found
-    print_list(
+    instance.print_list(
         partitions,
         (*fields, "path", "created"),
         lambda each: (*(each.key[field] for field in fields), each.path, format_time(each.created)),
-        as_json=instance.json,
         empty=f"File set '{name}' has no such partitions.",
     )
 
@@ -87,9 +86,7 @@ def _read_values(given: dict[str, str], fields: dict[str, str]) -> dict[str, str
 
 
 def _print_partition(instance: Instance, name: str, key: dict[str, str], what: str) -> None:
-    if instance.json:
-        print_json({"dataset": name, "key": key})
-    else:
+    if not instance.print_json({"dataset": name, "key": key}):
         shown = ", ".join(f"{field}={value}" for field, value in key.items())
         echo(f"Partition {shown} {what} file set '{name}'.")
 
@@ -102,7 +99,7 @@ def modules_command(instance: Instance) -> None:
         return
     with instance.connect() as cdap:
         found = cdap.dataset_modules.list_modules(instance.namespace)
-    print_list(
+    instance.print_list(
         found,
         ("module", "version", "scope", "types", "uses", "path"),
         lambda each: (
@@ -113,7 +110,6 @@ def modules_command(instance: Instance) -> None:
             ", ".join(each.uses_modules),
             each.path,
         ),
-        as_json=instance.json,
         empty="No dataset modules. Add one: localcdap datasets modules add FILE",
     )
 
@@ -133,9 +129,7 @@ def add_module(instance: Instance, file: Path, force: bool) -> None:
     """
     with instance.connect() as cdap:
         found = cdap.dataset_modules.add(instance.namespace, str(file.absolute()), force)
-    if instance.json:
-        print_json(found)
-    else:
+    if not instance.print_json(found):
         types = ", ".join(each.name for each in found.types)
         echo(f"Dataset module '{found.name}' {found.version} added: {types}.")
 
@@ -158,9 +152,7 @@ def delete_module(instance: Instance, name: str | None, all_: bool) -> None:
             if name is None
             else modules.delete(instance.namespace, name)
         )
-    if instance.json:
-        print_json({"deleted": paths})
-    else:
+    if not instance.print_json({"deleted": paths}):
         for path in paths:
             echo(f"Moved to the trash: {path}")
 
@@ -198,11 +190,10 @@ def list_(instance: Instance, properties: tuple[str, ...]) -> None:
     wanted = parse_pairs(properties, "-p")
     with instance.connect() as cdap:
         found = cdap.datasets.list_datasets(instance.namespace, wanted or None)
-    print_list(
+    instance.print_list(
         found,
         ("name", "type", "description"),
         lambda each: (each.name, each.type, each.description or ""),
-        as_json=instance.json,
         empty="No datasets. Create one: localcdap datasets create NAME TYPE",
     )
 
@@ -213,9 +204,7 @@ def types(instance: Instance) -> None:
     """List the types that a dataset can have."""
     with instance.connect() as cdap:
         found = cdap.datasets.list_types(instance.namespace)
-    if instance.json:
-        print_json(found)
-    else:
+    if not instance.print_json(found):
         rows = [(each.name, each.artifact or "built in", each.description) for each in found]
         print_table(("type", "artifact", "description"), rows)
         for each in found:
@@ -230,10 +219,7 @@ def show(instance: Instance, name: str) -> None:
     """Show the type, properties, schema and place of a dataset."""
     with instance.connect() as cdap:
         found = cdap.datasets.describe(instance.namespace, name)
-    if instance.json:
-        print_json(found)
-    else:
-        _print_detail(found)
+    instance.print(found, _print_detail)
 
 
 @datasets_command.command("create")
@@ -345,7 +331,7 @@ def usage(instance: Instance, name: str) -> None:
     """List the programs that have read or written a dataset."""
     with instance.connect() as cdap:
         found = cdap.datasets.list_usage(instance.namespace, name)
-    print_list(
+    instance.print_list(
         found,
         ("application", "access", "runs", "last run"),
         lambda each: (
@@ -354,7 +340,6 @@ def usage(instance: Instance, name: str) -> None:
             each.runs,
             format_time(each.last_start),
         ),
-        as_json=instance.json,
         empty=f"No run has read or written the dataset '{name}'.",
         numbers="runs",
     )
@@ -400,8 +385,7 @@ def _format_files(found: DatasetDetail) -> str | None:
 
 
 def _print_change(instance: Instance, change: DatasetChange, done: str) -> None:
-    if instance.json:
-        print_json(change)
+    if instance.print_json(change):
         return
     if change.is_empty:
         echo(f"Dataset '{change.name}' has these properties already; nothing changed.")
@@ -427,7 +411,4 @@ def _print_change(instance: Instance, change: DatasetChange, done: str) -> None:
 
 
 def _print_done(instance: Instance, name: str, what: str) -> None:
-    if instance.json:
-        print_json({what: name})
-    else:
-        echo(f"Dataset '{name}' {what}.")
+    instance.print({what: name}, f"Dataset '{name}' {what}.")

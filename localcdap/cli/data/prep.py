@@ -531,8 +531,7 @@ def _copy_to_stdout(path: Path) -> None:
 
 
 def _print_result(instance: Instance, progress: dict[str, Any], output: str | None) -> None:
-    if instance.json:
-        print_json(progress)
+    if instance.print_json(progress):
         return
     for warning in progress["warnings"]:
         secho(f"! {warning}", fg="yellow", err=True)

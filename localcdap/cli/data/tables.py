@@ -52,9 +52,7 @@ def tables_command(instance: Instance, name: str | None, limit: int, drop: bool)
             echo(f"'{name}' dropped.", err=True)
             return
         records = cdap.tables.read_rows(instance.namespace, name, limit)
-    if instance.json:
-        print_json(records)
-    else:
+    if not instance.print_json(records):
         print_table(records.columns, records.rows)
 
 
@@ -127,8 +125,7 @@ def sql_command(
         return
     rows = _to_rows(found)
     names = [column.name for column in found.columns]
-    if instance.json:
-        print_json({"columns": names, "rows": rows, "truncated": found.truncated})
+    if instance.print_json({"columns": names, "rows": rows, "truncated": found.truncated}):
         return
     print_table(names, rows)
     if found.truncated:
@@ -139,10 +136,10 @@ def _write(instance: Instance, found: SqlResult, output: Path) -> None:
     from localcdap.files.result_files import write_result
 
     write_result(found.to_table(), output)
-    if instance.json:
-        print_json({"file": str(output), "rows": found.rows, "truncated": found.truncated})
-    else:
-        echo(f"{plural(found.rows, 'row')} in {output}")
+    instance.print(
+        {"file": str(output), "rows": found.rows, "truncated": found.truncated},
+        f"{plural(found.rows, 'row')} in {output}",
+    )
     if found.truncated:
         echo(f"The query found more rows than {found.rows:,}; see --limit.", err=True)
 

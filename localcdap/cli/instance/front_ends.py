@@ -109,10 +109,7 @@ def browser_command(instance: Instance, pipeline: str | None, port: int, no_open
         links += 1
         if links > 1:
             echo(f"The link was opened. A link for another browser: {link}", err=True)
-        elif instance.json:
-            print_json({"url": link})
-        else:
-            echo(link)
+        instance.print({"url": link}, link)
         sys.stdout.flush()
         if links == 1 and not no_open:
             import webbrowser
@@ -186,10 +183,9 @@ def server_command(
         _show(instance, folder, folder.start(["server", "run", *options]))
     elif action == "stop":
         stopped = folder.stop()
-        if instance.json:
-            print_json(stopped)
-        else:
-            echo("No server runs." if stopped is None else f"Stopped {stopped.address}.")
+        instance.print(
+            stopped, "No server runs." if stopped is None else f"Stopped {stopped.address}."
+        )
     else:
         _show(instance, folder, folder.find_server())
 
@@ -250,10 +246,7 @@ def _show(instance: Instance, folder: ServerFolder, found: RestServerRecord | No
     from localcdap.server.rest.token import read_token
 
     if found is None:
-        if instance.json:
-            print_json(None)
-        else:
-            echo("No server runs. Start it: localcdap server start")
+        instance.print(None, "No server runs. Start it: localcdap server start")
         return
     token = None if found.is_open else read_token(folder.token)
     if instance.json:

@@ -16,7 +16,7 @@ import msgspec
 from localcdap.api.errors import LocalcdapError, SettingsError
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import StyledText, echo, print_json, print_table
+from localcdap.cli.output import StyledText, echo, print_table
 from localcdap.home import Home, find_shipped_plugins
 from localcdap.text import format_time
 
@@ -82,10 +82,7 @@ def doctor_command(instance: Instance, repair: bool, listener: str | None) -> in
             cdap.messaging.skip_event(listener)
     diagnosis = diagnose(instance)
     diagnosis.repairs = repairs
-    if instance.json:
-        print_json(diagnosis)
-    else:
-        _print(diagnosis)
+    instance.print(diagnosis, _print)
     return 0 if all(finding.good for finding in diagnosis.findings) else NO
 
 
@@ -327,10 +324,7 @@ def engine_command(instance: Instance, action: str) -> None:
     elif action == "stop":
         server.stop()
     status = server.get_status()
-    if instance.json:
-        print_json(status)
-    else:
-        echo(status.summary)
+    instance.print(status, status.summary)
 
 
 @click.command("backup")
@@ -344,10 +338,7 @@ def backup_command(instance: Instance, file: Path | None) -> None:
     """
     with instance.connect() as cdap:
         made = cdap.database.back_up(str(file.absolute()) if file else None)
-    if instance.json:
-        print_json(made)
-    else:
-        echo(f"{made.file}  {made.bytes / 1024**2:.1f} MiB")
+    instance.print(made, f"{made.file}  {made.bytes / 1024**2:.1f} MiB")
 
 
 @click.command("restore")
@@ -361,8 +352,7 @@ def restore_command(instance: Instance, file: Path) -> None:
     from localcdap.host.maintenance import restore
 
     done = restore(instance.home, file.absolute())
-    if instance.json:
-        print_json(done)
+    if instance.print_json(done):
         return
     echo(f"Restored {file}.")
     if done.kept:

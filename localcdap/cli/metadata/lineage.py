@@ -12,7 +12,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import DATASET, MetadataEntity
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json, print_list, print_table
+from localcdap.cli.output import echo, print_json, print_table
 from localcdap.files.atomic import replace_file
 from localcdap.text import format_time, plural
 
@@ -116,8 +116,7 @@ def _parse(instance: Instance, text: str, field: str | None) -> tuple[MetadataEn
 
 
 def _print_relations(instance: Instance, found: LineageRecord) -> None:
-    if instance.json:
-        print_json(found)
+    if instance.print_json(found):
         return
     rows = [
         (
@@ -251,11 +250,10 @@ def audit_command(
     )
     with instance.connect() as cdap:
         messages = cdap.audit.list_messages(query)
-    print_list(
+    instance.print_list(
         messages,
         ("time", "user", "type", "entity", "what"),
         lambda message: _format_row(instance, message),
-        as_json=instance.json,
         empty="No messages.",
     )
     return 0 if messages else NO
@@ -305,20 +303,18 @@ def openlineage_command(instance: Instance, file: Path | None, pipelines_only: b
         if file is None:
             return _show(instance, cdap)
         count = _write(file, _list_events(cdap, instance.namespace, pipelines_only))
-    if instance.json:
-        print_json({"events": count, "file": str(file)})
-    else:
-        echo(f"{plural(count, 'event')} written to {file}.")
+    instance.print(
+        {"events": count, "file": str(file)}, f"{plural(count, 'event')} written to {file}."
+    )
     return 0 if count else NO
 
 
 def _show(instance: Instance, cdap: Cdap) -> int:
     found = cdap.openlineage.list_destinations()
-    print_list(
+    instance.print_list(
         found,
         ("target", "waiting", "dropped", "refused", "error"),
         lambda each: (each.target, each.waiting, each.dropped, each.refused, each.error or ""),
-        as_json=instance.json,
         empty="Events of OpenLineage are off. Set openlineage.file or openlineage.url in localcdap.toml "
         "to send them to a file or a server.",
         numbers="waiting dropped refused",

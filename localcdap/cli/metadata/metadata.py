@@ -11,7 +11,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, print_json_text, print_table
+from localcdap.cli.output import echo, print_json_text, print_table
 from localcdap.files.atomic import write_file
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def metadata_command() -> None:
 def get(instance: Instance, entity: str, type_: str | None, scope: str | None) -> None:
     with instance.connect() as cdap:
         found = cdap.metadata.get(_parse(instance, entity, type_), _to_scope(scope))
-    if instance.json:
-        print_json(found)
+    if instance.print_json(found):
         return
     rows = [row for each in MetadataScope for row in _list_rows(each, found.get(each))]
     if rows:
@@ -168,9 +167,7 @@ def search(
     )
     with instance.connect() as cdap:
         found = cdap.metadata.search(request)
-    if instance.json:
-        print_json(found)
-    else:
+    if not instance.print_json(found):
         _print_results(instance, found)
     if not found.results:
         raise click.exceptions.Exit(1)
@@ -212,10 +209,10 @@ def import_(instance: Instance, file: Path, replace: bool) -> None:
     found = _read_file(file, instance.namespace)
     with instance.connect() as cdap:
         count = cdap.metadata.import_all(found, replace)
-    if instance.json:
-        print_json({"entities": len(found), "changed": count})
-    else:
-        echo(f"Entities read: {len(found)}; changed: {count}.")
+    instance.print(
+        {"entities": len(found), "changed": count},
+        f"Entities read: {len(found)}; changed: {count}.",
+    )
 
 
 def _read_file(file: Path, namespace: str) -> list[UserMetadata]:
@@ -244,8 +241,7 @@ def _list_rows(scope: MetadataScope, metadata: Metadata) -> list[tuple[str, str,
 
 def _print_change(instance: Instance, change: MetadataChange) -> None:
     before, after = change.before.user, change.after.user
-    if instance.json:
-        print_json(after)
+    if instance.print_json(after):
         return
     from localcdap.metadata.entities import format_entity, to_stored
 

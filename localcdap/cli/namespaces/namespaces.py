@@ -9,7 +9,7 @@ import click
 
 from localcdap.cli.files import read_json
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, print_list, print_table, secho
+from localcdap.cli.output import echo, print_json, print_table, secho
 from localcdap.files.result_files import format_plain
 from localcdap.text import format_time, sanitize_for_terminal
 
@@ -60,11 +60,10 @@ def namespaces_command(
 def _list_namespaces(instance: Instance) -> None:
     with instance.connect() as cdap:
         found = cdap.namespaces.list_namespaces()
-    print_list(
+    instance.print_list(
         found,
         ("name", "created", "description"),
         lambda each: (each.name, format_time(each.generation or None), each.description),
-        as_json=instance.json,
     )
 
 
@@ -80,17 +79,13 @@ def _write_namespace(
             namespace = creation.namespace
             outcome = "created successfully" if creation.created else "already exists"
             text = f"Namespace '{name}' {outcome}."
-    if instance.json:
-        print_json(namespace)
-    else:
-        echo(text)
+    instance.print(namespace, text)
 
 
 def _delete_namespace(instance: Instance, name: str, force: bool) -> None:
     with instance.connect() as cdap:
         deletion = cdap.namespaces.delete(name, force)
-    if instance.json:
-        print_json(deletion)
+    if instance.print_json(deletion):
         return
     echo(f"Namespace '{name}' deleted.")
     for folder in deletion.kept:
@@ -181,27 +176,20 @@ def secrets_command(instance: Instance, action: str, name: str | None, descripti
         value = _read_value(name)
         with instance.connect() as cdap:
             key = cdap.secure_keys.put(instance.namespace, name, value, description)
-        if instance.json:
-            print_json(key)
-        else:
-            echo(f"Secure key '{name}' is stored in the {key.vault}.")
+        instance.print(key, f"Secure key '{name}' is stored in the {key.vault}.")
         return
     with instance.connect() as cdap:
         cdap.secure_keys.delete(instance.namespace, name)
-    if instance.json:
-        print_json({"deleted": name})
-    else:
-        echo(f"Secure key '{name}' deleted.")
+    instance.print({"deleted": name}, f"Secure key '{name}' deleted.")
 
 
 def _list_keys(instance: Instance) -> None:
     with instance.connect() as cdap:
         keys = cdap.secure_keys.list_keys(instance.namespace)
-    print_list(
+    instance.print_list(
         keys,
         ("name", "modified", "stored in", "description"),
         lambda k: (k.name, format_time(k.last_modified_time), k.vault, k.description),
-        as_json=instance.json,
         empty="No secure keys. Create one: localcdap secrets put NAME",
     )
 
@@ -340,7 +328,7 @@ def _show_connection(instance: Instance, found: Connection, action: str) -> None
 def _list_connections(instance: Instance) -> None:
     with instance.connect() as cdap:
         found = cdap.connections.list_connections(instance.namespace)
-    print_list(
+    instance.print_list(
         found,
         ("name", "type", "updated", "description"),
         lambda each: (
@@ -349,7 +337,6 @@ def _list_connections(instance: Instance) -> None:
             format_time(each.updated_time_millis),
             each.description,
         ),
-        as_json=instance.json,
         empty="No connections. Create one: localcdap connections put NAME --type TYPE -p K=V",
     )
 
@@ -357,11 +344,10 @@ def _list_connections(instance: Instance) -> None:
 def _list_types(instance: Instance) -> None:
     with instance.connect() as cdap:
         found = cdap.connectors.list_types(instance.namespace)
-    print_list(
+    instance.print_list(
         found,
         ("type", "description"),
         lambda each: (each.type, each.description),
-        as_json=instance.json,
     )
 
 
@@ -402,8 +388,7 @@ def _browse(
     with instance.connect() as cdap:
         request = BrowseRequest(path, limit, search)
         found = cdap.connectors.browse(instance.namespace, name, request)
-    if instance.json:
-        print_json(found)
+    if instance.print_json(found):
         return
     if not found.entities:
         echo("Nothing is there.", err=True)
@@ -439,8 +424,7 @@ def _sample(
     with instance.connect() as cdap:
         found = cdap.connectors.sample(instance.namespace, name, request)
     result = found.result
-    if instance.json:
-        print_json(found)
+    if instance.print_json(found):
         return
     names = list(dict.fromkeys(field for record in result.records for field in record))
     rows = [[format_plain(record.get(each)) for each in names] for record in result.records]
@@ -460,7 +444,4 @@ def _sample(
 def _delete_connection(instance: Instance, name: str) -> None:
     with instance.connect() as cdap:
         cdap.connections.delete(instance.namespace, name)
-    if instance.json:
-        print_json({"deleted": name})
-    else:
-        echo(f"Connection '{name}' deleted.")
+    instance.print({"deleted": name}, f"Connection '{name}' deleted.")

@@ -135,9 +135,7 @@ def _split(words: tuple[str, ...]) -> tuple[str, Path]:
 
 
 def _show_status(instance: Instance, plan: SyncPlan) -> int:
-    if instance.json:
-        print_json(plan)
-    else:
+    if not instance.print_json(plan):
         _print_plan(plan)
         if plan.is_empty:
             echo("Nothing differs.")
@@ -156,9 +154,7 @@ def _synchronize(
     if questions and not options.yes and not _agree(instance, questions):
         return _refuse(instance, plan, "Nothing was changed; --yes goes on without a question.")
     outcome = synchronizer.apply(plan, fix=options.fix)
-    if instance.json:
-        print_json({"plan": plan, "outcome": outcome})
-    else:
+    if not instance.print_json({"plan": plan, "outcome": outcome}):
         _print_outcome(plan, outcome)
     return NO if outcome.problems else 0
 

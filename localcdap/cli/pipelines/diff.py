@@ -227,10 +227,7 @@ def impact_command(
         request.against_document = read_text(against)
     with instance.connect() as cdap:
         report = cdap.impact.assess(request)
-    if instance.json:
-        print_json(report)
-    else:
-        _print_report(report)
+    instance.print(report, _print_report)
     return NO if report.breaks else 0
 
 

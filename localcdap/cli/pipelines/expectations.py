@@ -8,7 +8,7 @@ import click
 
 from localcdap.cli.files import NamedPipeline
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import StyledText, echo, print_json, secho
+from localcdap.cli.output import StyledText, echo, secho
 from localcdap.expectations.reader import to_json
 from localcdap.expectations.results import RuleResult, RuleTrend, format_share
 from localcdap.expectations.rules import Expectation
@@ -42,8 +42,7 @@ def expectations_command(instance: Instance, pipeline: str, limit: int) -> None:
         name = document.name or named.name
         runs = cdap.runs.list_runs(instance.namespace, pipeline=name, limit=limit)
     trends = collect_run_trends(runs)
-    if instance.json:
-        print_json({"stages": _list_stages(document), "trends": trends})
+    if instance.print_json({"stages": _list_stages(document), "trends": trends}):
         return
     _print(document, trends)
 

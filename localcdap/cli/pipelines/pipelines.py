@@ -17,7 +17,6 @@ from localcdap.cli.output import (
     print_failures,
     print_json,
     print_json_text,
-    print_list,
     print_table,
     secho,
 )
@@ -59,14 +58,11 @@ def pipelines_command(instance: Instance, action: str, name: str | None, part: s
     else:
         with instance.connect() as cdap:
             deleted = cdap.applications.delete(instance.namespace, name)
-        if instance.json:
-            print_json(deleted)
-        else:
-            echo(f"Pipeline '{name}' deleted, {plural(deleted.number, 'version')}.")
+        instance.print(deleted, f"Pipeline '{name}' deleted, {plural(deleted.number, 'version')}.")
 
 
 def _print_list(instance: Instance, found: list[Application]) -> None:
-    print_list(
+    instance.print_list(
         found,
         ("name", "version", "kind", "deployed", "description"),
         lambda a: (
@@ -76,7 +72,6 @@ def _print_list(instance: Instance, found: list[Application]) -> None:
             format_time(a.change.creation_time_millis),
             a.description,
         ),
-        as_json=instance.json,
         empty="No pipelines yet. Deploy one with 'localcdap import FILE'.",
         numbers="version",
     )
@@ -87,7 +82,7 @@ def _get_kind(application: Application) -> str:
 
 
 def _print_versions(instance: Instance, found: list[Application]) -> None:
-    print_list(
+    instance.print_list(
         found,
         ("version", "id", "deployed", "by", "change"),
         lambda a: (
@@ -97,7 +92,6 @@ def _print_versions(instance: Instance, found: list[Application]) -> None:
             a.change.author,
             a.change.description,
         ),
-        as_json=instance.json,
         numbers="version",
     )
 
@@ -106,8 +100,7 @@ def _show(instance: Instance, name: str, version: str | None) -> None:
     with instance.connect() as cdap:
         found = cdap.applications.describe(instance.namespace, name, version)
         runs = cdap.runs.list_runs(instance.namespace, pipeline=name, limit=1)
-    if instance.json:
-        print_json(found)
+    if instance.print_json(found):
         return
     secho(found.name, bold=True, nl=False)
     latest = ", the latest" if found.change.latest else ""
@@ -239,11 +232,10 @@ def _list(instance: Instance, sort_by: str, descending: bool, part: str | None) 
             sort_order="DESC" if descending else "ASC",
             filter=part,
         )
-    print_list(
+    instance.print_list(
         found,
         ("name", "revision", "saved", "id", "description"),
         lambda d: (d.name, d.revision, format_time(d.updated_time_millis), d.id, d.description),
-        as_json=instance.json,
         empty="No drafts yet. Save one with 'localcdap drafts save FILE'.",
         numbers="revision",
     )
@@ -252,11 +244,10 @@ def _list(instance: Instance, sort_by: str, descending: bool, part: str | None) 
 def _list_revisions(instance: Instance, name: str) -> None:
     with instance.connect() as cdap:
         found = cdap.drafts.list_revisions(instance.namespace, name)
-    print_list(
+    instance.print_list(
         found,
         ("revision", "saved", "name", "hash"),
         lambda d: (d.revision, format_time(d.updated_time_millis), d.name, d.hash[:12]),
-        as_json=instance.json,
         numbers="revision",
     )
 
@@ -314,10 +305,7 @@ def import_command(
                 fallback_name=None if file == "-" else Path(file).stem,
             )
         )
-    if instance.json:
-        print_json(answer)
-    else:
-        _print(answer)
+    instance.print(answer, _print)
     return 0 if answer.application is not None else NO
 
 
@@ -356,9 +344,7 @@ def _import_package(instance: Instance, cdap: Cdap, source: Path, request: Deplo
         else:
             deployment = msgspec.structs.replace(request, document=document, file=file)
             answer.deployments.append(cdap.applications.deploy(deployment))
-    if instance.json:
-        print_json(answer)
-    else:
+    if not instance.print_json(answer):
         for note in answer.notes:
             echo(note, err=True)
         for each in answer.deployments:

@@ -16,7 +16,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError
 from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import StyledText, echo, print_json, print_list, print_table, secho
+from localcdap.cli.output import StyledText, echo, print_json, print_table, secho
 from localcdap.decoders import convert
 from localcdap.files.atomic import write_file
 from localcdap.schedules.mapping_texts import (
@@ -323,8 +323,7 @@ def _change(
         found = change(*key, request)
         if enables and found.status is ScheduleStatus.SUSPENDED:
             found = schedules.enable(*key)
-    if instance.json:
-        print_json(found)
+    if instance.print_json(found):
         return
     if found is None:
         echo(f"Deleted schedule '{key[2]}' of {key[1]}.")
@@ -386,7 +385,7 @@ def _list(instance: Instance, cdap: Cdap, pipeline: str | None) -> None:
     from localcdap.schedules.triggers import describe_trigger
 
     found = cdap.schedules.list_schedules(instance.namespace, pipeline)
-    print_list(
+    instance.print_list(
         found,
         ("pipeline", "schedule", "trigger", "status", "next", "last"),
         lambda each: (
@@ -397,7 +396,6 @@ def _list(instance: Instance, cdap: Cdap, pipeline: str | None) -> None:
             format_time(each.next_runtime),
             _describe_last(each),
         ),
-        as_json=instance.json,
         empty="No schedules. Make one: localcdap schedules add PIPELINE NAME --cron '0 3 * * *'",
     )
 
@@ -410,8 +408,7 @@ def _describe_last(summary: ScheduleSummary) -> str:
 
 
 def _show(instance: Instance, cdap: Cdap, schedule: Schedule) -> None:
-    if instance.json:
-        print_json(schedule)
+    if instance.print_json(schedule):
         return
     from localcdap.schedules.constraints import describe_constraint
     from localcdap.schedules.triggers import describe_trigger
@@ -470,7 +467,7 @@ def _print_times(instance: Instance, found: Sequence[PlannedTime]) -> None:
 
 def _print_jobs(instance: Instance, cdap: Cdap, pipeline: str | None, name: str | None) -> None:
     found = cdap.schedules.list_jobs(instance.namespace, pipeline, name)
-    print_list(
+    instance.print_list(
         found,
         ("pipeline", "schedule", "state", "since", "got"),
         lambda each: (
@@ -480,14 +477,12 @@ def _print_jobs(instance: Instance, cdap: Cdap, pipeline: str | None, name: str 
             format_time(each.created),
             plural(len(each.notifications), "notification"),
         ),
-        as_json=instance.json,
         empty="No jobs: nothing that was triggered waits.",
     )
 
 
 def _print_history(instance: Instance, events: Sequence[ScheduleEvent]) -> None:
-    if instance.json:
-        print_json(events)
+    if instance.print_json(events):
         return
     if not events:
         echo("Nothing was triggered yet.", err=True)
@@ -516,8 +511,7 @@ def _export(instance: Instance, schedule: Schedule, form: str, directory: str | 
         if form == "crontab"
         else build_units(schedule, invocation)
     )
-    if instance.json:
-        print_json(files)
+    if instance.print_json(files):
         return
     for name, text in files.items():
         if directory is not None:

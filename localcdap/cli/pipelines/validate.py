@@ -15,7 +15,7 @@ from localcdap.cli.options import (
     instance_options,
     parse_pairs,
 )
-from localcdap.cli.output import echo, print_failures, print_json, secho
+from localcdap.cli.output import echo, print_failures, secho
 from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.text import plural
@@ -63,9 +63,7 @@ def validate_command(
             if stage is None
             else cdap.studio.validate_pipeline_stage(request, stage)
         )
-    if instance.json:
-        print_json(answer)
-    else:
+    if not instance.print_json(answer):
         _print(answer, pipeline)
     return NO if answer.errors else 0
 

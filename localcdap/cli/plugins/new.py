@@ -21,7 +21,7 @@ from localcdap.authoring.artifact import (
     write_artifact,
 )
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json, secho
+from localcdap.cli.output import echo, secho
 from localcdap.home import find_home
 from localcdap.settings import load_settings
 
@@ -75,9 +75,9 @@ def plugin(instance: Instance, name: str, type_: str, directory: Path | None) ->
                 raise _create_taken_error(type_, each.name, where)
         _reject_taken_artifact(cdap, instance, names)
     folder = write_artifact(names, type_, parent)
-    if instance.json:
-        print_json({"artifact": names.artifact, "type": type_, "name": name, "path": str(folder)})
-    else:
+    if not instance.print_json(
+        {"artifact": names.artifact, "type": type_, "name": name, "path": str(folder)}
+    ):
         commands = ["localcdap plugins", f"localcdap plugin {type_} {names.plugin}"]
         _print_next_steps(folder, commands, plugin_folder, _format_instance_options(instance))
 
@@ -104,9 +104,7 @@ def dataset(instance: Instance, name: str, directory: Path | None) -> None:
         _reject_taken_artifact(cdap, instance, names)
     parent = plugin_folder if directory is None else directory.absolute()
     folder = write_artifact(names, DATASET, parent)
-    if instance.json:
-        print_json({"artifact": names.artifact, "type": name, "path": str(folder)})
-    else:
+    if not instance.print_json({"artifact": names.artifact, "type": name, "path": str(folder)}):
         commands = ["localcdap datasets types"]
         _print_next_steps(folder, commands, plugin_folder, _format_instance_options(instance))
 

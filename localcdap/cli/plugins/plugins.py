@@ -25,7 +25,7 @@ from localcdap.artifacts.model import (
 from localcdap.cli.errors import NO
 from localcdap.cli.files import read_pipeline
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, print_list, print_table, secho
+from localcdap.cli.output import echo, print_json, print_table, secho
 from localcdap.text import nearest_name, plural
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ def show_wanted(instance: Instance, paths: Sequence[Path]) -> None:
     from localcdap.pipeline.recordings.wanted import rank_wanted_plugins
 
     found = rank_wanted_plugins(pipelines, known)
-    if instance.json:
-        print_json(found)
+    if instance.print_json(found):
         return
     if found:
         header = ("files", "alone", "type", "plugin", "what can stand in for it")
@@ -265,10 +264,7 @@ def plugin_command(
         info = cdap.artifacts.get_plugin(instance.namespace, type_, name, selector)
     if template is not None:
         info = _apply_template(info, template)
-    if instance.json:
-        print_json(info)
-    else:
-        _print_plugin(info)
+    instance.print(info, _print_plugin)
 
 
 def _apply_template(info: PluginInfo, template: PluginTemplate) -> PluginInfo:
@@ -407,7 +403,7 @@ def _print_outcome(instance: Instance, template: PluginTemplate, text: str) -> N
 def _list(instance: Instance) -> None:
     with instance.connect() as cdap:
         found = cdap.templates.list_templates(instance.namespace)
-    print_list(
+    instance.print_list(
         found,
         ("type", "name", "plugin", "properties", "description"),
         lambda t: (
@@ -417,7 +413,6 @@ def _list(instance: Instance) -> None:
             ", ".join(_list_properties(t)),
             t.description,
         ),
-        as_json=instance.json,
         empty="No templates yet. Create one with 'localcdap templates create NAME'.",
     )
 
@@ -447,11 +442,10 @@ def capabilities_command(instance: Instance) -> None:
     """
     with instance.connect() as cdap:
         counts = cdap.artifacts.list_capabilities(instance.namespace)
-    print_list(
+    instance.print_list(
         counts,
         ("capability", "plugins", "defined by"),
         lambda each: (each.capability, each.plugins, _describe_origin(each)),
-        as_json=instance.json,
         numbers="plugins",
     )
 
@@ -481,8 +475,7 @@ def artifacts_command(instance: Instance, errors: bool, retry: bool) -> None:
         if retry:
             cdap.artifacts.sync(retry_errors=True)
         artifacts = cdap.artifacts.list_artifacts(instance.namespace, errors=errors)
-    if instance.json:
-        print_json(artifacts)
+    if instance.print_json(artifacts):
         return
     if not artifacts:
         echo("No artifact has an error." if errors else "No artifacts.", err=True)

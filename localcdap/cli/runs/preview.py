@@ -102,9 +102,7 @@ def preview_command(
         preview = run_preview(cdap, request)
     if stage is not None:
         preview.stages = {name: each for name, each in preview.stages.items() if name == stage}
-    if instance.json:
-        print_json(preview)
-    else:
+    if not instance.print_json(preview):
         _print(preview, every=stage is not None)
     return 0 if preview.status is PreviewStatus.COMPLETED else NO
 

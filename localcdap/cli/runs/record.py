@@ -20,7 +20,7 @@ from localcdap.cli.options import (
     instance_options,
     parse_pairs,
 )
-from localcdap.cli.output import echo, print_failures, print_json, secho
+from localcdap.cli.output import echo, print_failures, secho
 from localcdap.cli.runs.preview import run_preview
 from localcdap.engine.messages.samples import StageSample
 from localcdap.files.result_files import check_suffix, write_result
@@ -100,8 +100,7 @@ def record_command(
         )
         preview = _read(cdap, request, stage)
     if preview.status is not PreviewStatus.COMPLETED:
-        if instance.json:
-            print_json(preview)
+        if instance.print_json(preview):
             return NO
         print_failures(preview.errors)
         if preview.error is not None:
@@ -111,8 +110,7 @@ def record_command(
     fields = _choose_fields(sample, masked, personal=mask_personal)
     _write(output, sample, list(fields), mask_key or secrets.token_hex(16))
     count = len(sample.records)
-    if instance.json:
-        print_json({"file": str(output), "records": count, "masked": fields})
+    if instance.print_json({"file": str(output), "records": count, "masked": fields}):
         return 0
     echo(f"{plural(count, 'record')} of '{stage}' kept in {output}.")
     for name, label in fields.items():

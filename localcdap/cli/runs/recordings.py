@@ -9,7 +9,7 @@ import click
 
 from localcdap.api.pipeline import StandIn
 from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, print_list, secho
+from localcdap.cli.output import echo, secho
 from localcdap.pipeline.recordings.model import Kind, parse_recording
 from localcdap.pipeline.recordings.rows import SUFFIXES, get_suffix
 
@@ -85,9 +85,7 @@ def recordings_command(
             rule = cdap.recordings.set_recording(instance.namespace, key, text)
         else:
             rule = cdap.recordings.remove_recording(instance.namespace, key)
-    if instance.json:
-        print_json(rule)
-    else:
+    if not instance.print_json(rule):
         verb = "removed" if action == "remove" else f"is {rule.recording}"
         echo(f"The recording of {rule.subject} {verb}.")
 
@@ -95,10 +93,9 @@ def recordings_command(
 def _list(instance: Instance) -> None:
     with instance.connect() as cdap:
         rules = cdap.recordings.list_recordings(instance.namespace)
-    print_list(
+    instance.print_list(
         rules,
         ("for", "recording", "set in"),
         lambda each: (each.subject, each.recording, each.origin),
-        as_json=instance.json,
         empty="No recordings yet. Set one with 'localcdap recordings set KEY RECORDING'.",
     )

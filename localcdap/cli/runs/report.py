@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import StyledText, echo, print_json, print_list, print_table, secho
+from localcdap.cli.output import StyledText, echo, print_json, print_table, secho
 from localcdap.files.atomic import write_file
 from localcdap.text import format_time
 
@@ -206,8 +206,7 @@ def logs_command(instance: Instance, run: str, follow: bool) -> None:
     with instance.connect() as cdap:
         record = cdap.runs.get(instance.namespace, run)
         lines = cdap.runs.read_log(record.run)
-        if instance.json:
-            print_json(lines)
+        if instance.print_json(lines):
             return
         _print_lines(lines)
         while follow and not record.status.is_end:
@@ -237,10 +236,7 @@ def stop_command(instance: Instance, run: str) -> None:
     """
     with instance.connect() as cdap:
         stopped = cdap.runs.stop(cdap.runs.get(instance.namespace, run).run)
-    if instance.json:
-        print_json(stopped)
-    else:
-        echo(f"{stopped.pipeline} {stopped.run}: {stopped.status}")
+    instance.print(stopped, f"{stopped.pipeline} {stopped.run}: {stopped.status}")
 
 
 @click.command("profiles")
@@ -255,7 +251,7 @@ def profiles_command(instance: Instance) -> None:
     """
     with instance.connect() as cdap:
         profiles = cdap.runs.list_profiles(instance.namespace)
-    print_list(
+    instance.print_list(
         profiles,
         ("profile", "kind", "requires", "address", "default"),
         lambda profile: (
@@ -265,5 +261,4 @@ def profiles_command(instance: Instance) -> None:
             profile.address,
             "yes" if profile.is_default else "",
         ),
-        as_json=instance.json,
     )

@@ -280,9 +280,7 @@ def run_command(
             )
         run = start(cdap, request, detach=detach)
         changes = read_changes(cdap, run)
-    if instance.json:
-        print_json(run)
-    else:
+    if not instance.print_json(run):
         show_result(run, changes)
     return NO if run.status in (RunStatus.FAILED, RunStatus.KILLED) else 0
 
@@ -413,8 +411,7 @@ def demo_command(instance: Instance) -> int:
         )
         echo("Running on local Spark; the first start takes some seconds …", err=True)
         run = start(cdap, RunRequest(document, instance.namespace, demo.NAME, arguments))
-        if instance.json:
-            print_json(run)
+        if instance.print_json(run):
             return NO if run.status is not RunStatus.COMPLETED else 0
         show_result(run)
         if run.status is not RunStatus.COMPLETED:

@@ -102,8 +102,7 @@ def runs_command(
             name,
             only_list=dry_run,
         )
-    if instance.json:
-        print_json({"runs": removed, "removed": not dry_run})
+    if instance.print_json({"runs": removed, "removed": not dry_run}):
         return
     for run in removed if dry_run else ():
         echo(run)
@@ -188,8 +187,7 @@ def _print_profile(profile: SinkProfile) -> None:
 def _classify(instance: Instance, run: str) -> None:
     with instance.connect() as cdap:
         causes = cdap.statistics.classify(instance.namespace, run)
-    if instance.json:
-        print_json(causes)
+    if instance.print_json(causes):
         return
     for each in causes:
         secho(f"{each.error_category}: {each.error_reason}", bold=True)
@@ -204,8 +202,7 @@ def _classify(instance: Instance, run: str) -> None:
 def _compare(instance: Instance, run: str, other: str) -> None:
     with instance.connect() as cdap:
         found = cdap.statistics.compare(instance.namespace, run, other)
-    if instance.json:
-        print_json(found)
+    if instance.print_json(found):
         return
     for letter, each, status in zip("AB", found.runs, found.statuses, strict=True):
         took = format_duration(0, each.time_taken * 1000)
