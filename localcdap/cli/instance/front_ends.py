@@ -200,10 +200,8 @@ def _serve(
     trusts: bool,
 ) -> None:
     from localcdap.processes.single_instance import StartReport
-    from localcdap.server.rest.app import RequestAccess
-    from localcdap.server.rest.process import RestServerRecord
-    from localcdap.server.rest.server import RestServer
-    from localcdap.server.rest.token import read_token
+    from localcdap.server.rest.app import RequestAccess, RestServer
+    from localcdap.server.rest.process import RestServerRecord, read_token
 
     with folder.hold(), instance.connect() as cdap:
         token = None if is_open else read_token(folder.token)
@@ -243,7 +241,7 @@ def _make_report(instance: Instance) -> Callable[[BaseException, str], str]:
 
 def _show(instance: Instance, folder: ServerFolder, found: RestServerRecord | None) -> None:
     """Show where the server listens, and the token that requests need."""
-    from localcdap.server.rest.token import read_token
+    from localcdap.server.rest.process import read_token
 
     if found is None:
         instance.print(None, "No server runs. Start it: localcdap server start")
