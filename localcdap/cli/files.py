@@ -102,7 +102,7 @@ def read_json(name: str) -> Any:
 
     :raises DocumentError: when the file cannot be read or is not valid JSON; with line and column.
     """
-    from localcdap.pipeline.document.source import decode_json
+    from localcdap.pipeline.document.values import decode_json
 
     return decode_json(read_text(name), name)
 

@@ -57,7 +57,7 @@ from localcdap.engine.messages.spool import (
     LogLines,
 )
 from localcdap.messaging.spool import SpoolWriter
-from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.macros.evaluation import Secrets
 from localcdap.rpc import background_host
 from localcdap.rpc.client import Client
 

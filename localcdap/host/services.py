@@ -15,9 +15,8 @@ from localcdap.apps.listeners import AppListeners
 from localcdap.apps.platform import AppData, AppMetadata, AppPlatform
 from localcdap.apps.service import AppService, RequestedInstances
 from localcdap.artifacts.directories.watcher import FolderWatcher
-from localcdap.connectors.instance_rows import InstanceRows
 from localcdap.connectors.service import ConnectorService
-from localcdap.connectors.stage_rows import StageRows
+from localcdap.connectors.stage_rows import InstanceRows, StageRows
 from localcdap.datasets.listeners import DeletedNamespaceCleanup, create_structured_rows_resource
 from localcdap.datasets.table_files import open_tables
 from localcdap.datasets.transactions import TransactionService
@@ -42,8 +41,7 @@ from localcdap.pipeline.editing.service import EditingService
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.drafts import DraftService
-from localcdap.pipeline.library.earlier_columns import keep_column_numbers
-from localcdap.pipeline.library.former_json import keep_former_json
+from localcdap.pipeline.library.earlier_documents import keep_column_numbers, keep_former_json
 from localcdap.pipeline.library.templates import TemplateService, read_templates
 from localcdap.pipeline.methods import MethodService
 from localcdap.pipeline.paths.service import PathService

@@ -13,7 +13,7 @@ from localcdap.api.pipeline import StandIn
 from localcdap.engine.messages.altered_values import AlteredValues
 from localcdap.engine.messages.spool import Failed, RunStatus
 from localcdap.expectations.results import RuleResult
-from localcdap.pipeline.validation.repairs import Repair
+from localcdap.pipeline.validation.plugins import Repair
 
 MANUAL: Final = "MANUAL"
 """The start method of a run that a user has started (CDAP 6 ``ProgramStartMethod``)."""

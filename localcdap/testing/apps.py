@@ -53,7 +53,7 @@ from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.secure_keys import FileVault, SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.environment import EnvironmentFactory
-from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.macros.evaluation import Secrets
 from localcdap.pipeline.methods import MethodCaller
 from localcdap.runs.lineage_runs import StoredRuns
 from localcdap.sandbox.connector_calls import GivenRows, WantedRows

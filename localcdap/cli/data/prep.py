@@ -28,7 +28,7 @@ from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import KEY, Expectation
 from localcdap.files.atomic import write_file
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.recipe_files import apply_recipe, export_recipe
+from localcdap.pipeline.method_calls import apply_recipe, export_recipe
 from localcdap.runs.recipe_rows import run_recipe_rows
 from localcdap.text import format_available, plural
 

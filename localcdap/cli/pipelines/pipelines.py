@@ -27,8 +27,13 @@ if TYPE_CHECKING:
     from localcdap.api.dataset.declaration import DatasetChange
     from localcdap.api.pipeline import PipelineSpec
     from localcdap.host import Cdap
-    from localcdap.pipeline.library.application_model import Application, Deployment, DeployRequest
-    from localcdap.pipeline.library.draft_model import Draft, DraftRequest
+    from localcdap.pipeline.library.application_model import (
+        Application,
+        Deployment,
+        DeployRequest,
+        Draft,
+        DraftRequest,
+    )
 
 
 @click.command("pipelines")
@@ -187,7 +192,7 @@ def drafts_command(
         )
         raise click.UsageError(what)
     if action == "save":
-        from localcdap.pipeline.library.draft_model import DraftRequest
+        from localcdap.pipeline.library.application_model import DraftRequest
 
         request = DraftRequest(None, name, description, revision=based_on)
         _print_outcome(instance, _save(instance, target, request), "saved")
@@ -320,8 +325,7 @@ def _find_package(file: str) -> Path | None:
 
 
 def _import_package(instance: Instance, cdap: Cdap, source: Path, request: DeployRequest) -> int:
-    from localcdap.pipeline.library.application_model import check_application_name
-    from localcdap.pipeline.library.draft_model import DraftRequest
+    from localcdap.pipeline.library.application_model import DraftRequest, check_application_name
     from localcdap.pipeline.library.hub import create_packaged_document, read_package
 
     package = read_package(read_json(str(source)), str(source))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from localcdap.host import Cdap
     from localcdap.pipeline.document.model import PipelineDocument
     from localcdap.pipeline.recordings.wanted import WantedPlugin
-    from localcdap.pipeline.validation.plugin_templates import PluginTemplate
+    from localcdap.pipeline.validation.plugins import PluginTemplate
 
 
 _STAND_INS: Final = {
@@ -254,7 +254,7 @@ def plugin_command(
     """
     artifact_name, _, version = artifact.partition(":")
     selector = ArtifactSelector(scope, artifact_name, version)
-    from localcdap.pipeline.validation.plugin_templates import index_templates
+    from localcdap.pipeline.validation.plugins import index_templates
 
     with instance.connect() as cdap:
         templates = index_templates(cdap.templates.list_templates(instance.namespace))
@@ -366,7 +366,7 @@ def templates_command(
         if type_ is None or plugin is None:
             raise click.UsageError("The plugin is missing: --type T --plugin NAME")
         artifact_name, _, version = artifact.partition(":")
-        from localcdap.pipeline.validation.plugin_templates import PluginTemplate
+        from localcdap.pipeline.validation.plugins import PluginTemplate
 
         template = PluginTemplate(
             name,

@@ -25,8 +25,8 @@ from localcdap.cli.runs.preview import run_preview
 from localcdap.engine.messages.samples import StageSample
 from localcdap.files.result_files import check_suffix, write_result
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.recordings.documents import cut_after
 from localcdap.pipeline.recordings.masks import find_personal_fields, mask_fields
+from localcdap.pipeline.recordings.stand_ins import cut_after
 from localcdap.runs.preview.model import MOST_RECORDS, Preview, PreviewRequest, PreviewStatus
 from localcdap.text import plural
 

@@ -32,7 +32,7 @@ from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, rec
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.java.dates.zones import parse_zone
 from localcdap.java.unix_time import to_epoch_millis
-from localcdap.pipeline.macros.functions import LOGICAL_START_TIME
+from localcdap.pipeline.macros.parser import LOGICAL_START_TIME
 from localcdap.runs.expectations import RECENT_RUNS, find_changes
 from localcdap.runs.model import Run, RunRequest, describe_start, describe_state
 from localcdap.text import format_duration, plural

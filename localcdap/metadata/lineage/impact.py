@@ -11,7 +11,7 @@ from localcdap.api.lineage import EdgeType, StageLineage
 from localcdap.api.pipeline import StageSpec
 from localcdap.api.schema import Schema
 from localcdap.metadata.lineage.column_edges import ColumnEdge
-from localcdap.pipeline.rules.plugin_types import SINKS
+from localcdap.pipeline.rules.graph import SINKS
 
 REMOVED: Final = "removed"
 ADDED: Final = "added"

@@ -29,7 +29,7 @@ from localcdap.metadata.lineage.visible_lineage import VisibleLineage, find_visi
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.resolver import PipelineResolver
-from localcdap.pipeline.rules.plugin_types import SOURCES
+from localcdap.pipeline.rules.graph import SOURCES
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.security.access import SwitchedAuthorizer, of_namespace, requires
 from localcdap.security.authorizer import ALLOW_ALL

@@ -36,7 +36,7 @@ from localcdap.metadata.lineage.pipeline_operations import (
 )
 from localcdap.metadata.lineage.place_records import DatasetPlace
 from localcdap.metadata.lineage.relations import DatasetId
-from localcdap.pipeline.rules.plugin_types import ERROR_TRANSFORM, JOINER, SINKS, SOURCES
+from localcdap.pipeline.rules.graph import ERROR_TRANSFORM, JOINER, SINKS, SOURCES
 
 
 class StageEdge(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""A pipeline document, typed."""
+"""A pipeline document, typed, and the failures of its structure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from localcdap.api.failures import ValidationFailure
+from localcdap.api.failures import INVALID_PIPELINE, Cause, ValidationFailure
 from localcdap.api.pipeline import Resources, StageConnection, UsedPluginSpec
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.expectations.rules import Expectation
@@ -35,7 +35,7 @@ class PluginUse(msgspec.Struct, frozen=True):
     """As in the document, without nulls; macros are not evaluated."""
     artifact: ArtifactSelector | None = None
     template: str | None = None
-    """The ``pluginTemplate`` of the plugin; see :mod:`localcdap.pipeline.validation.plugin_templates`."""
+    """The ``pluginTemplate`` of the plugin; see :mod:`localcdap.pipeline.validation.plugins`."""
     uses: tuple[UsedPluginSpec, ...] = ()
     """The plugins that properties name and whose artifacts a deployment has chosen; the index chooses the
     others."""
@@ -107,3 +107,18 @@ class PipelineDocument(msgspec.Struct):
             for key, value in self.properties.items()
             if key.startswith(prefix)
         }
+
+
+def create_structural_failure(
+    message: str,
+    action: str | None = None,
+    *,
+    stage: str | None = None,
+    property: str | None = None,
+) -> ValidationFailure:
+    """Return a failure of type ``Invalid Pipeline``.
+
+    :param stage: None when the failure belongs to no single stage.
+    """
+    causes = [Cause({"stageConfig": property})] if property else []
+    return ValidationFailure(INVALID_PIPELINE, message, action, causes, stage=stage, field=property)

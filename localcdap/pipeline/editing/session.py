@@ -13,16 +13,19 @@ import msgspec
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.editing.edit_application import apply_edit
-from localcdap.pipeline.editing.edited_document import EditedDocument, EditHistory
+from localcdap.pipeline.editing.edited_document import EditedDocument, EditHistory, apply_edit
 from localcdap.pipeline.editing.edits import Edit, Redo, Undo
-from localcdap.pipeline.editing.incremental_validator import IncrementalValidator
+from localcdap.pipeline.editing.incremental_validator import (
+    EditResult,
+    IncrementalValidator,
+    StageState,
+    StageStateLog,
+)
 from localcdap.pipeline.editing.plugin_checks import PluginCheck, PluginCheckQueue
-from localcdap.pipeline.editing.stage_states import EditResult, StageState, StageStateLog
-from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.macros.evaluation import Secrets
 from localcdap.pipeline.recordings.stand_ins import Replacements, StageReplacer
 from localcdap.pipeline.validation.datasets import DatasetPlan, StageDataset
-from localcdap.pipeline.validation.plugin_templates import PluginTemplate, expand_templates
+from localcdap.pipeline.validation.plugins import PluginTemplate, expand_templates
 from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
 from localcdap.sandbox.configure_cache import ConfigureCache, ConnectedCheckResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult

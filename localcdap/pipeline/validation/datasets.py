@@ -9,7 +9,7 @@ import msgspec
 
 from localcdap.api.dataset.declaration import DatasetChange, DatasetDeclaration, PartitionChange
 from localcdap.api.failures import Cause, ValidationFailure
-from localcdap.pipeline.validation.configured_stage import ConfiguredStage
+from localcdap.pipeline.validation.stage_configuration import ConfiguredStage
 from localcdap.store.store import Transaction
 
 DATASET_UPDATE: Final = "Dataset Update"

@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import StandIn
 from localcdap.engine.messages.samples import StageSample
-from localcdap.pipeline.validation.repairs import Repair
+from localcdap.pipeline.validation.plugins import Repair
 from localcdap.runs.model import RunError, StoredLogLine
 
 MOST_RECORDS = 10_000

@@ -13,7 +13,7 @@ import msgspec
 
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.decoders import convert
-from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.application_model import DraftRequest
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
 from localcdap.pipeline.service import PipelineRequest, StageRequest
 from localcdap.runs.debug.model import DebugRequest
