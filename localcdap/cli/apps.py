@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from localcdap.api.errors import NotFoundError
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.options import Instance, flag, instance_options, pairs_option
 from localcdap.cli.output import StyledText, echo, print_json, secho
 from localcdap.text import format_duration, format_time, plural
 
@@ -30,18 +30,14 @@ _SCALE = "scale"
 @click.argument("name", required=False)
 @click.argument("method", metavar="[METHOD]", required=False, type=click.STRING)
 @click.argument("path", required=False)
-@click.option(
-    "--query", "-q", multiple=True, metavar="K=V", help="Set a query parameter; repeatable."
-)
+@pairs_option("--query", "-q", help="Set a query parameter; repeatable.")
 @click.option(
     "--body",
     "-b",
     metavar="JSON",
     help="The body, as JSON; @FILE reads it from a file, @- from standard input.",
 )
-@click.option(
-    "--header", "-H", "headers", multiple=True, metavar="K=V", help="Set a header; repeatable."
-)
+@pairs_option("--header", "-H", "headers", help="Set a header; repeatable.")
 @click.option(
     "--service", metavar="S", help="The service to call or scale, if the application has several."
 )
@@ -222,7 +218,7 @@ _COLOURS: Final = {"WARNING": "yellow", "ERROR": "red", "CRITICAL": "red"}
 @click.argument("action", type=click.Choice(_ACTIONS), default="list")
 @click.argument("job", required=False)
 @click.option("--application", metavar="NAME", help="Only jobs of this application (list).")
-@click.option("--follow", "-f", is_flag=True, help="Wait for the end: show new lines, too (log).")
+@flag("--follow", "-f", help="Wait for the end: show new lines, too (log).")
 @instance_options
 def jobs_command(
     instance: Instance, action: str, job: str | None, application: str | None, follow: bool
@@ -342,7 +338,7 @@ _PAGE: Final = 1000
 
 @click.command("topics")
 @click.argument("words", nargs=-1, metavar="[NAME | create NAME | delete NAME]")
-@click.option("--follow", is_flag=True, help="Go on with the messages to come, until Ctrl+C.")
+@flag("--follow", help="Go on with the messages to come, until Ctrl+C.")
 @instance_options
 def topics_command(instance: Instance, words: tuple[str, ...], follow: bool) -> None:
     """List the topics of the namespace, or show the messages of the topic NAME, oldest first.

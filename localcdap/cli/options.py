@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -20,16 +21,17 @@ _Answer = TypeVar("_Answer")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Item = TypeVar("_Item")
 
-arguments_option = click.option(
-    "-a",
-    "arguments",
-    multiple=True,
-    metavar="K=V",
-    help="Set a runtime argument, the value of the macro ${K}; repeatable.",
+flag = partial(click.option, is_flag=True)
+"""An option without a value."""
+repeatable = partial(click.option, multiple=True)
+"""An option that may be given several times."""
+pairs_option = partial(repeatable, metavar="K=V")
+"""A repeatable option whose values :func:`parse_pairs` reads."""
+arguments_option = pairs_option(
+    "-a", "arguments", help="Set a runtime argument, the value of the macro ${K}; repeatable."
 )
-fix_option = click.option(
+fix_option = flag(
     "--fix",
-    is_flag=True,
     help="Use the installed version of a plugin where FILE asks for a missing one; FILE stays unchanged.",
 )
 
@@ -165,7 +167,7 @@ def instance_options(function: _Function) -> _Function:
     gather.__name__ = function.__name__
     gather.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout."),
+        flag("--json", "as_json", help="Print one JSON document on stdout."),
         click.option(
             "--namespace",
             "-n",

@@ -16,7 +16,14 @@ import msgspec
 from localcdap.api.errors import BadRequestError, InvalidPipelineError, LocalcdapError
 from localcdap.cli.errors import NO
 from localcdap.cli.files import NamedPipeline, is_file, read_pipeline, split_version
-from localcdap.cli.options import Instance, fix_option, instance_options, parse_pairs
+from localcdap.cli.options import (
+    Instance,
+    fix_option,
+    flag,
+    instance_options,
+    pairs_option,
+    parse_pairs,
+)
 from localcdap.cli.output import echo, secho
 from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.pipeline.document.model import PipelineDocument
@@ -178,12 +185,7 @@ mistakes in test files.
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
 @click.option("-k", "part", metavar="TEXT", help="Run only tests whose path contains TEXT.")
 @click.option("--stage", metavar="S", help="Compare the records of this stage only.")
-@click.option(
-    "--update",
-    "updates",
-    is_flag=True,
-    help="Rewrite the expected records to match the actual output.",
-)
+@flag("--update", "updates", help="Rewrite the expected records to match the actual output.")
 @click.option(
     "--junit", metavar="FILE", type=click.Path(path_type=Path), help="Also write a JUnit report."
 )
@@ -200,13 +202,7 @@ mistakes in test files.
     show_default=True,
     help="With --new: the most records of each source.",
 )
-@click.option(
-    "-a",
-    "arguments",
-    multiple=True,
-    metavar="K=V",
-    help="With --new: set a runtime argument; repeatable.",
-)
+@pairs_option("-a", "arguments", help="With --new: set a runtime argument; repeatable.")
 @record_option
 @fix_option
 @instance_options

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localcdap.cli.files import read_text
-from localcdap.cli.options import Instance, instance_options, parse_pairs
+from localcdap.cli.options import (
+    Instance,
+    flag,
+    instance_options,
+    pairs_option,
+    parse_pairs,
+    repeatable,
+)
 from localcdap.cli.output import echo, print_table, secho
 from localcdap.text import format_size, format_time
 
@@ -20,11 +27,9 @@ if TYPE_CHECKING:
 
 @click.command("partitions", short_help="List, add and drop the partitions of a file set.")
 @click.argument("name")
-@click.option(
-    "-w", "--where", multiple=True, metavar="K=V", help="Only partitions with this value."
-)
+@pairs_option("-w", "--where", help="Only partitions with this value.")
 @click.option("--add", metavar="PATH", help="Add the partition of --where for files in PATH.")
-@click.option("--drop", is_flag=True, help="Remove the partition of --where with its files.")
+@flag("--drop", help="Remove the partition of --where with its files.")
 @instance_options
 def partitions_command(
     instance: Instance, name: str, where: tuple[str, ...], add: str | None, drop: bool
@@ -116,11 +121,7 @@ def modules_command(instance: Instance) -> None:
 
 @modules_command.command("add")
 @click.argument("file", type=click.Path(exists=True, path_type=Path))
-@click.option(
-    "--force",
-    is_flag=True,
-    help="Take types from other modules, and remove types that other modules may use.",
-)
+@flag("--force", help="Take types from other modules, and remove types that other modules may use.")
 @instance_options
 def add_module(instance: Instance, file: Path, force: bool) -> None:
     """Copy FILE, a .py file, folder or wheel with dataset types, into the plugin folder.
@@ -136,7 +137,7 @@ def add_module(instance: Instance, file: Path, force: bool) -> None:
 
 @modules_command.command("delete")
 @click.argument("name", required=False)
-@click.option("--all", "all_", is_flag=True, help="Delete all modules of the namespace.")
+@flag("--all", "all_", help="Delete all modules of the namespace.")
 @instance_options
 def delete_module(instance: Instance, name: str | None, all_: bool) -> None:
     """Move the files of the module NAME to the trash; their plugins go with them.
@@ -157,9 +158,7 @@ def delete_module(instance: Instance, name: str | None, all_: bool) -> None:
             echo(f"Moved to the trash: {path}")
 
 
-_property_option = click.option(
-    "-p", "properties", multiple=True, metavar="K=V", help="Set a property; repeatable."
-)
+_property_option = pairs_option("-p", "properties", help="Set a property; repeatable.")
 _schema_option = click.option(
     "--schema",
     "schema_file",
@@ -181,9 +180,7 @@ datasets_command.add_command(modules_command)
 
 
 @datasets_command.command("list")
-@click.option(
-    "-p", "properties", multiple=True, metavar="K=V", help="Only datasets with this property."
-)
+@pairs_option("-p", "properties", help="Only datasets with this property.")
 @instance_options
 def list_(instance: Instance, properties: tuple[str, ...]) -> None:
     """List the datasets of the namespace."""
@@ -255,12 +252,10 @@ def create(
 @datasets_command.command("update", short_help="Change the properties of a dataset, and its data.")
 @click.argument("name")
 @_property_option
-@click.option(
-    "--set", "set_", multiple=True, metavar="K=V", help="Change one property; repeatable."
-)
-@click.option("--unset", multiple=True, metavar="K", help="Remove one property; repeatable.")
+@pairs_option("--set", "set_", help="Change one property; repeatable.")
+@repeatable("--unset", metavar="K", help="Remove one property; repeatable.")
 @_schema_option
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@flag("--dry-run", help="Show what would change, and change nothing.")
 @instance_options
 def update(
     instance: Instance,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from localcdap.api.errors import BadRequestError, NotFoundError
-from localcdap.cli.options import Instance, arguments_option, instance_options, parse_pairs
+from localcdap.cli.options import Instance, arguments_option, flag, instance_options, parse_pairs
 from localcdap.cli.output import echo, is_terminal, print_json, secho
 from localcdap.cli.records import print_results
 from localcdap.connectors.all_records import SKIP_LINES, ConnectionData, RecordCopier
@@ -270,7 +270,7 @@ def _input_options(function: _Command) -> _Command:
     help="A JSON file with rules for the rows of the result. Default: those of the stage, or of a recipe in "
     "JSON.",
 )
-@click.option("--skip-failures", is_flag=True, help="Leave out rows that fail, and go on.")
+@flag("--skip-failures", help="Leave out rows that fail, and go on.")
 @click.option(
     "--errors",
     metavar="FILE",
@@ -391,7 +391,7 @@ def _run(
 @click.option("-o", "--output", metavar="FILE", help="Write the program into FILE.")
 @_input_options
 @click.option("--stage", help="The stage with the recipe, if RECIPE is a pipeline with several.")
-@click.option("--skip-failures", is_flag=True, help="Have the program leave out rows that fail.")
+@flag("--skip-failures", help="Have the program leave out rows that fail.")
 @arguments_option
 @instance_options
 def export(

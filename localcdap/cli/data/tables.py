@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from localcdap.api.record_json import encode_json_record
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.options import Instance, flag, instance_options
 from localcdap.cli.output import echo, print_json, print_table, secho
 from localcdap.text import plural
 
@@ -27,7 +27,7 @@ _NO_TABLES: Final = (
 @click.command("tables")
 @click.argument("name", required=False)
 @click.option("--limit", default=20, show_default=True, help="The most rows to show.")
-@click.option("--drop", is_flag=True, help="Drop the table NAME with its rows, or the view NAME.")
+@flag("--drop", help="Drop the table NAME with its rows, or the view NAME.")
 @instance_options
 def tables_command(instance: Instance, name: str | None, limit: int, drop: bool) -> None:
     """List the tables and views of the namespace, or show the first rows of the table or view NAME.

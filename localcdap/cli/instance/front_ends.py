@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from localcdap.api.errors import BadRequestError
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.options import Instance, flag, instance_options
 from localcdap.cli.output import echo, print_json
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _find_target(pipeline: str) -> NavigationTarget:
     help="The TCP port of the web server; 0 takes a free one.",
     show_default=True,
 )
-@click.option("--no-open", is_flag=True, help="Only print the link; do not open a browser.")
+@flag("--no-open", help="Only print the link; do not open a browser.")
 @instance_options
 def browser_command(instance: Instance, pipeline: str | None, port: int, no_open: bool) -> None:
     """Show the studio in a browser, until ctrl+c. PIPELINE is as in 'localcdap studio'.
@@ -149,10 +149,9 @@ _NO_LOGINS: Final = ("nologin", "false", "sync", "shutdown", "halt")
     help="The TCP port; 0 takes a free one.",
     show_default=True,
 )
-@click.option("--open", "is_open", is_flag=True, help="Take requests without a token.")
-@click.option(
+@flag("--open", "is_open", help="Take requests without a token.")
+@flag(
     "--trust-user-header",
-    is_flag=True,
     help="While privileges are checked, let the header CDAP-UserId say who asks.",
 )
 @click.option("--report", type=int, hidden=True, help="A descriptor that gets a byte at the start.")

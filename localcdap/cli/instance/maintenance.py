@@ -15,7 +15,7 @@ import msgspec
 
 from localcdap.api.errors import LocalcdapError, SettingsError
 from localcdap.cli.errors import NO
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.options import Instance, flag, instance_options
 from localcdap.cli.output import StyledText, echo, print_table
 from localcdap.home import Home, find_shipped_plugins
 from localcdap.text import format_time
@@ -59,9 +59,8 @@ class Diagnosis(msgspec.Struct):
 
 
 @click.command("doctor")
-@click.option(
+@flag(
     "--repair",
-    is_flag=True,
     help="First repair a damaged database, from its readable parts or from the newest good backup. No other "
     "process may use the instance meanwhile.",
 )

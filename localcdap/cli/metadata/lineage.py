@@ -11,7 +11,7 @@ import click
 from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import DATASET, MetadataEntity
 from localcdap.cli.errors import NO
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.options import Instance, flag, instance_options
 from localcdap.cli.output import echo, print_json, print_table
 from localcdap.files.atomic import replace_file
 from localcdap.text import format_time, plural
@@ -196,14 +196,10 @@ _TYPES = ("CREATE", "UPDATE", "TRUNCATE", "DELETE", "ACCESS", "METADATA_CHANGE")
 )
 @click.option("--since", metavar="TIME", help="Only messages from this time on, such as now-7d.")
 @click.option("--until", metavar="TIME", help="Only messages from before this time.")
-@click.option("--all-namespaces", is_flag=True, help="Show the messages of every namespace.")
+@flag("--all-namespaces", help="Show the messages of every namespace.")
 @click.option("--limit", default=50, show_default=True, help="The most messages.")
 @click.option("--offset", default=0, show_default=True, help="How many messages to leave out.")
-@click.option(
-    "--prune",
-    is_flag=True,
-    help="Delete the messages from before the time of --until, of every namespace.",
-)
+@flag("--prune", help="Delete the messages from before the time of --until, of every namespace.")
 @instance_options
 def audit_command(
     instance: Instance,
@@ -287,7 +283,7 @@ _RUNS = 100
     help="Write the events of the deployed pipelines and of all runs of the namespace into FILE, one on each "
     "line.",
 )
-@click.option("--pipelines-only", is_flag=True, help="Leave out the events of runs (--export).")
+@flag("--pipelines-only", help="Leave out the events of runs (--export).")
 @instance_options
 def openlineage_command(instance: Instance, file: Path | None, pipelines_only: bool) -> int:
     """Show to which file and server events of OpenLineage are sent, and how many wait; or write past events

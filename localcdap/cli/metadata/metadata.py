@@ -10,7 +10,14 @@ import click
 from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.cli.files import read_text
-from localcdap.cli.options import Instance, instance_options, parse_pairs
+from localcdap.cli.options import (
+    Instance,
+    flag,
+    instance_options,
+    pairs_option,
+    parse_pairs,
+    repeatable,
+)
 from localcdap.cli.output import echo, print_json_text, print_table
 from localcdap.files.atomic import write_file
 
@@ -62,10 +69,8 @@ def get(instance: Instance, entity: str, type_: str | None, scope: str | None) -
 @metadata_command.command("add", help=f"Add tags to an entity, and set properties.\n\n{_ENTITY}")
 @click.argument("entity")
 @_type_option
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Add this tag; repeatable.")
-@click.option(
-    "--property", "properties", multiple=True, metavar="K=V", help="Set this property; repeatable."
-)
+@repeatable("--tag", "tags", metavar="TAG", help="Add this tag; repeatable.")
+@pairs_option("--property", "properties", help="Set this property; repeatable.")
 @instance_options
 def add(
     instance: Instance,
@@ -85,13 +90,9 @@ def add(
 @metadata_command.command("remove", help=f"Remove tags and properties of an entity.\n\n{_ENTITY}")
 @click.argument("entity")
 @_type_option
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Remove this tag; repeatable.")
-@click.option(
-    "--property", "properties", multiple=True, metavar="K", help="Remove this property; repeatable."
-)
-@click.option(
-    "--all", "everything", is_flag=True, help="Remove all tags and properties that users added."
-)
+@repeatable("--tag", "tags", metavar="TAG", help="Remove this tag; repeatable.")
+@repeatable("--property", "properties", metavar="K", help="Remove this property; repeatable.")
+@flag("--all", "everything", help="Remove all tags and properties that users added.")
 @instance_options
 def remove(
     instance: Instance,
@@ -114,16 +115,15 @@ def remove(
 
 @metadata_command.command("search", short_help="Find entities by their metadata.")
 @click.argument("query", nargs=-1)
-@click.option(
+@repeatable(
     "--type",
     "types",
-    multiple=True,
     metavar="TYPE",
     help="Only entities of this type, such as dataset; repeatable.",
 )
 @_scope_option
-@click.option("--all-namespaces", is_flag=True, help="Search every namespace.")
-@click.option("--hidden", is_flag=True, help="Also find entities whose name begins with '_'.")
+@flag("--all-namespaces", help="Search every namespace.")
+@flag("--hidden", help="Also find entities whose name begins with '_'.")
 @click.option(
     "--sort",
     metavar="ORDER",
@@ -198,11 +198,7 @@ def export(instance: Instance, file: Path | None) -> None:
     "import", short_help="Add the tags and properties of a file of 'metadata export'."
 )
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "--replace",
-    is_flag=True,
-    help="Remove what else users added to the entities in FILE.",
-)
+@flag("--replace", help="Remove what else users added to the entities in FILE.")
 @instance_options
 def import_(instance: Instance, file: Path, replace: bool) -> None:
     """Add the tags and properties of a file that 'metadata export' wrote; all of them or none."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localcdap.cli.files import read_json
-from localcdap.cli.options import Instance, instance_options, parse_pairs
+from localcdap.cli.options import Instance, flag, instance_options, pairs_option, parse_pairs
 from localcdap.cli.output import echo, print_json, print_table, secho
 from localcdap.files.result_files import format_plain
 from localcdap.text import format_time, sanitize_for_terminal
@@ -21,14 +21,10 @@ if TYPE_CHECKING:
 @click.argument("action", type=click.Choice(["list", "create", "update", "delete"]), default="list")
 @click.argument("name", required=False)
 @click.option("--description", metavar="TEXT", help="The description (create, update).")
-@click.option(
-    "--config",
-    "config",
-    multiple=True,
-    metavar="K=V",
-    help="Set a property of the namespace (create, update); repeatable.",
+@pairs_option(
+    "--config", "config", help="Set a property of the namespace (create, update); repeatable."
 )
-@click.option("--force", is_flag=True, help="Stop the active runs of the namespace first (delete).")
+@flag("--force", help="Stop the active runs of the namespace first (delete).")
 @instance_options
 def namespaces_command(
     instance: Instance,
@@ -95,12 +91,7 @@ def _delete_namespace(instance: Instance, name: str, force: bool) -> None:
 @click.command("preferences")
 @click.argument("action", type=click.Choice(["list", "set", "delete"]), default="list")
 @click.argument("values", nargs=-1, metavar="[K=V | K]...")
-@click.option(
-    "--instance",
-    "whole",
-    is_flag=True,
-    help="List or change the preferences of the whole instance.",
-)
+@flag("--instance", "whole", help="List or change the preferences of the whole instance.")
 @click.option(
     "--application",
     metavar="NAME",
@@ -112,10 +103,8 @@ def _delete_namespace(instance: Instance, name: str, force: bool) -> None:
     help="List or change the preferences of this program of the pipeline, for instance "
     "workflows/DataPipelineWorkflow.",
 )
-@click.option(
-    "--resolved",
-    is_flag=True,
-    help="List the effective values: those of this level and of the levels above it.",
+@flag(
+    "--resolved", help="List the effective values: those of this level and of the levels above it."
 )
 @instance_options
 def preferences_command(
@@ -228,11 +217,9 @@ _KINDS = ("first", "random", "stratified", "matching", "failing")
     metavar="TYPE",
     help="The type of the other system, see 'connections types' (put, test).",
 )
-@click.option(
+@pairs_option(
     "-p",
     "properties",
-    multiple=True,
-    metavar="K=V",
     help="Set a property; repeatable. Of the connection (put, test), or how to read: format, delimiter, "
     "header, encoding, sheet, types (sample).",
 )

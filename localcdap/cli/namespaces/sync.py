@@ -12,7 +12,7 @@ import msgspec
 
 from localcdap.api.errors import ConflictError, LocalcdapError
 from localcdap.cli.errors import NO
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.options import Instance, flag, instance_options, repeatable
 from localcdap.cli.output import echo, print_json, secho
 from localcdap.sync.merge import Side
 from localcdap.sync.model import SyncAction, SyncDirection, SyncOutcome, SyncPlan
@@ -42,34 +42,21 @@ class _Options(msgspec.Struct):
 
 @click.command("sync")
 @click.argument("words", nargs=-1, required=True, metavar="[status|pull|push] DIR")
-@click.option("--yes", "-y", is_flag=True, help="Delete, and overwrite files, without a question.")
-@click.option(
+@flag("--yes", "-y", help="Delete, and overwrite files, without a question.")
+@repeatable(
     "--ours",
-    multiple=True,
     metavar="ADDRESS",
     help="In this conflict, or those of this entity, take what the instance has; all: in all. Repeatable.",
 )
-@click.option(
-    "--theirs",
-    multiple=True,
-    metavar="ADDRESS",
-    help="The same, but take what the folder has.",
-)
-@click.option(
+@repeatable("--theirs", metavar="ADDRESS", help="The same, but take what the folder has.")
+@flag(
     "--fix",
-    is_flag=True,
     help="Deploy pipelines with installed versions of plugins where theirs are missing; files stay as is.",
 )
-@click.option(
-    "--format",
-    "formats",
-    is_flag=True,
-    help="Write files that were edited by hand in canonical form.",
-)
-@click.option("--watch", is_flag=True, help="Go on with each change of either side, until ctrl+c.")
-@click.option(
+@flag("--format", "formats", help="Write files that were edited by hand in canonical form.")
+@flag("--watch", help="Go on with each change of either side, until ctrl+c.")
+@flag(
     "--restart",
-    is_flag=True,
     help="Forget what was synchronized with DIR before, and compare everything from the start.",
 )
 @instance_options

@@ -11,7 +11,7 @@ import msgspec
 
 from localcdap.cli.errors import NO
 from localcdap.cli.files import read_json, read_text, split_version
-from localcdap.cli.options import Instance, fix_option, instance_options
+from localcdap.cli.options import Instance, fix_option, flag, instance_options
 from localcdap.cli.output import (
     echo,
     print_failures,
@@ -159,7 +159,7 @@ _ACTIONS = ["list", "save", "show", "revisions", "restore", "delete"]
     show_default=True,
     help="The column by which the list is ordered, such as name or updatedTimeMillis (list).",
 )
-@click.option("--descending", is_flag=True, help="Reverse the order (list).")
+@flag("--descending", help="Reverse the order (list).")
 @click.option("--filter", "part", metavar="TEXT", help="Only names that contain TEXT (list).")
 @instance_options
 def drafts_command(
@@ -402,9 +402,7 @@ def _print_lines(heading: str, lines: Sequence[str]) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="The file to write; default: standard output.",
 )
-@click.option(
-    "--upgraded", is_flag=True, help="Convert the JSON of an older CDAP to that of CDAP 6."
-)
+@flag("--upgraded", help="Convert the JSON of an older CDAP to that of CDAP 6.")
 @instance_options
 def export_command(
     instance: Instance, name: str, version: str | None, output: Path | None, upgraded: bool

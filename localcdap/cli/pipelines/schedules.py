@@ -15,7 +15,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.cli.files import read_text
-from localcdap.cli.options import Instance, instance_options, parse_pairs
+from localcdap.cli.options import Instance, flag, instance_options, parse_pairs, repeatable
 from localcdap.cli.output import StyledText, echo, print_json, print_table, secho
 from localcdap.decoders import convert
 from localcdap.files.atomic import write_file
@@ -181,40 +181,31 @@ _DAY_MS: Final = 86_400_000
     "--cron", metavar="FIELDS", help="When: five fields, or those of Quartz (add, update)."
 )
 @click.option("--time-zone", metavar="ZONE", help="The zone of times; default: the machine's.")
-@click.option(
+@repeatable(
     "--after",
-    multiple=True,
     metavar="PIPELINE[=STATUS]",
     help="After a run of a pipeline; STATUS is COMPLETED, FAILED or KILLED, or several with commas.",
 )
-@click.option(
-    "--partitions",
-    multiple=True,
-    metavar="DATASET[=N]",
-    help="When a dataset has N new partitions; default: 1.",
+@repeatable(
+    "--partitions", metavar="DATASET[=N]", help="When a dataset has N new partitions; default: 1."
 )
-@click.option(
-    "--any", "any_of", is_flag=True, help="One of several triggers is enough; default: all."
-)
-@click.option(
+@flag("--any", "any_of", help="One of several triggers is enough; default: all.")
+@repeatable(
     "-a",
     "--argument",
     "arguments",
-    multiple=True,
     metavar="KEY=VALUE",
     help="An argument of its runs, the value of the macro ${KEY}; repeatable.",
 )
-@click.option(
+@repeatable(
     "--map",
     "mapped",
-    multiple=True,
     metavar="ARGUMENT=SOURCE",
     help="An argument from that of the triggering run.",
 )
-@click.option(
+@repeatable(
     "--map-property",
     "mapped_properties",
-    multiple=True,
     metavar="ARGUMENT=STAGE.PROPERTY",
     help="An argument from a property of the triggering pipeline.",
 )
@@ -226,15 +217,13 @@ _DAY_MS: Final = 86_400_000
     "--last-run", type=Duration(), metavar="TIME", help="Only this long after the last run."
 )
 @click.option("--between", metavar="HH:MM-HH:MM [ZONE]", help="Only at these times of the day.")
-@click.option(
-    "--wait", is_flag=True, help="Wait for these conditions, instead of dropping the run."
-)
+@flag("--wait", help="Wait for these conditions, instead of dropping the run.")
 @click.option(
     "--timeout", type=Duration(), metavar="TIME", help="How long to wait at most; default: 1d."
 )
 @click.option("--description", metavar="TEXT", help="What it is for.")
 @click.option("--file", metavar="FILE", help="Its JSON as CDAP has it; '-' is standard input.")
-@click.option("--enable", "enables", is_flag=True, help="Enable it at once (add).")
+@flag("--enable", "enables", help="Enable it at once (add).")
 @click.option("--count", default=5, type=click.IntRange(1, 1000), help="How many times (next).")
 @click.option("--days", default=7, type=click.IntRange(1, 366), help="How far ahead (planned).")
 @click.option("--limit", default=50, type=click.IntRange(1, 10_000), help="How many (history).")

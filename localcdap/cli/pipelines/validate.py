@@ -12,6 +12,7 @@ from localcdap.cli.options import (
     Instance,
     arguments_option,
     fix_option,
+    flag,
     instance_options,
     parse_pairs,
 )
@@ -26,11 +27,7 @@ from localcdap.text import plural
 @click.option("--stage", metavar="S", help="Show this stage only.")
 @arguments_option
 @fix_option
-@click.option(
-    "--connected",
-    is_flag=True,
-    help="Also check the files and systems that the pipeline uses, as a run does.",
-)
+@flag("--connected", help="Also check the files and systems that the pipeline uses, as a run does.")
 @record_option
 @instance_options
 def validate_command(

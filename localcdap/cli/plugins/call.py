@@ -9,7 +9,7 @@ import click
 
 from localcdap.api.errors import BadRequestError
 from localcdap.artifacts.model import ArtifactSelector
-from localcdap.cli.options import Instance, instance_options, parse_pairs
+from localcdap.cli.options import Instance, instance_options, pairs_option, parse_pairs
 from localcdap.cli.output import print_json
 from localcdap.cli.records import read_json
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
@@ -22,19 +22,9 @@ from localcdap.pipeline.methods import MethodCall, MethodPlugin
 @click.option(
     "--request", metavar="JSON", help="The request; '@FILE' reads it from a file, '-' from stdin."
 )
-@click.option(
-    "-p",
-    "properties",
-    multiple=True,
-    metavar="K=V",
-    help="Set a property of the plugin; repeatable.",
-)
-@click.option(
-    "-a",
-    "arguments",
-    multiple=True,
-    metavar="K=V",
-    help="Set a runtime argument, the value of the macro ${K}; repeatable.",
+@pairs_option("-p", "properties", help="Set a property of the plugin; repeatable.")
+@pairs_option(
+    "-a", "arguments", help="Set a runtime argument, the value of the macro ${K}; repeatable."
 )
 @click.option(
     "--artifact",

@@ -24,7 +24,14 @@ from localcdap.artifacts.model import (
 )
 from localcdap.cli.errors import NO
 from localcdap.cli.files import read_pipeline
-from localcdap.cli.options import Instance, instance_options, parse_pairs
+from localcdap.cli.options import (
+    Instance,
+    flag,
+    instance_options,
+    pairs_option,
+    parse_pairs,
+    repeatable,
+)
 from localcdap.cli.output import echo, print_json, print_table, secho
 from localcdap.text import nearest_name, plural
 
@@ -91,10 +98,9 @@ def _format_wanted(wanted: WantedPlugin) -> tuple[object, ...]:
 @click.option(
     "--type", "type_", metavar="T", help="Only plugins of this type, for instance transform."
 )
-@click.option(
+@repeatable(
     "--capability",
     "capabilities",
-    multiple=True,
     metavar="C",
     help="Only plugins with the capability C; repeat it to require several.",
 )
@@ -109,21 +115,19 @@ def _format_wanted(wanted: WantedPlugin) -> tuple[object, ...]:
     type=click.Choice(["SYSTEM", "USER"], case_sensitive=False),
     help="Only shipped plugins (SYSTEM), or only plugins of the plugin folders (USER).",
 )
-@click.option(
+@repeatable(
     "--tag",
     "tags",
-    multiple=True,
     metavar="TAG",
     help="Only plugins that users gave this tag, see 'localcdap metadata'; repeat it to require several.",
 )
-@click.option(
+@flag(
     "--wanted",
-    is_flag=True,
     help="Rank the plugins that pipelines in FILES use and that are not installed: how many use them, how "
     "many lack nothing else, and what can stand in for them.",
 )
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--all-versions", is_flag=True, help="List every version, not only the newest.")
+@flag("--all-versions", help="List every version, not only the newest.")
 @instance_options
 def plugins_command(
     instance: Instance,
@@ -326,18 +330,12 @@ def _format_kind(prop: PluginProperty) -> str:
 @click.option(
     "--artifact", metavar="NAME[:VERSION]", default="", help="The artifact of the plugin (create)."
 )
-@click.option(
-    "-p", "values", multiple=True, metavar="K=V", help="Set a property; repeatable (create)."
-)
-@click.option(
-    "--lock",
-    "locked",
-    multiple=True,
-    metavar="K",
-    help="Prevent stages from changing the property K (create).",
+@pairs_option("-p", "values", help="Set a property; repeatable (create).")
+@repeatable(
+    "--lock", "locked", metavar="K", help="Prevent stages from changing the property K (create)."
 )
 @click.option("--description", metavar="TEXT", default="", help="The description (create).")
-@click.option("--replace", is_flag=True, help="Replace an existing template of that name (create).")
+@flag("--replace", help="Replace an existing template of that name (create).")
 @instance_options
 def templates_command(
     instance: Instance,
@@ -457,11 +455,9 @@ def _describe_origin(count: CapabilityCount) -> str:
 
 
 @click.command("artifacts")
-@click.option("--errors", is_flag=True, help="List only the artifacts that have errors.")
-@click.option(
-    "--retry",
-    is_flag=True,
-    help="First inspect the artifacts with errors again, for instance after pip install.",
+@flag("--errors", help="List only the artifacts that have errors.")
+@flag(
+    "--retry", help="First inspect the artifacts with errors again, for instance after pip install."
 )
 @instance_options
 def artifacts_command(instance: Instance, errors: bool, retry: bool) -> None:

@@ -17,8 +17,10 @@ from localcdap.cli.options import (
     Instance,
     arguments_option,
     fix_option,
+    flag,
     instance_options,
     parse_pairs,
+    repeatable,
 )
 from localcdap.cli.output import echo, print_failures, secho
 from localcdap.cli.runs.preview import run_preview
@@ -54,10 +56,9 @@ _RECORDS: Final = 1000
     type=click.IntRange(1, MOST_RECORDS),
     help="The most records to read from each source.",
 )
-@click.option("--mask", "masked", multiple=True, metavar="FIELD", help="Mask a field; repeatable.")
-@click.option(
+@repeatable("--mask", "masked", metavar="FIELD", help="Mask a field; repeatable.")
+@flag(
     "--mask-personal",
-    is_flag=True,
     help="Mask the fields that hold e-mail addresses, phone numbers, names and other data about persons.",
 )
 @click.option(

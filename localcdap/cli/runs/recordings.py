@@ -8,15 +8,14 @@ from pathlib import Path
 import click
 
 from localcdap.api.pipeline import StandIn
-from localcdap.cli.options import Instance, instance_options, parse_pairs
+from localcdap.cli.options import Instance, instance_options, parse_pairs, repeatable
 from localcdap.cli.output import echo, secho
 from localcdap.pipeline.recordings.model import Kind, parse_recording
 from localcdap.pipeline.recordings.rows import SUFFIXES, get_suffix
 
-record_option = click.option(
+record_option = repeatable(
     "--record",
     "recordings",
-    multiple=True,
     metavar="STAGE=RECORDING",
     help="Let a stage read or write a recording: a file, table:NAME, dataset:NAME or "
     "generate[:N[,SEED]]; for sinks a folder such as out.csv, table:NAME,KEY or discard; 'pass' or 'skip' "

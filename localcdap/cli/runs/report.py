@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.options import Instance, flag, instance_options
 from localcdap.cli.output import StyledText, echo, print_json, print_table, secho
 from localcdap.files.atomic import write_file
 from localcdap.text import format_time
@@ -36,7 +36,7 @@ _WIDTH: Final = 28
     "--from", "begin", metavar="DATE", help="The begin, as 2026-11-01 or 2026-11-01T08:00."
 )
 @click.option("--to", "end", metavar="DATE", help="The end, exclusive; default: now.")
-@click.option("--all-namespaces", is_flag=True, help="Report on all namespaces.")
+@flag("--all-namespaces", help="Report on all namespaces.")
 @click.option(
     "--format",
     "format_",
@@ -199,7 +199,7 @@ def _print_alerts(found: RunOverview) -> None:
 
 @click.command("logs")
 @click.argument("run")
-@click.option("--follow", "-f", is_flag=True, help="Also show new lines, until the run has ended.")
+@flag("--follow", "-f", help="Also show new lines, until the run has ended.")
 @instance_options
 def logs_command(instance: Instance, run: str, follow: bool) -> None:
     """Show the log of RUN: its id, the beginning of its id, or 'last'."""

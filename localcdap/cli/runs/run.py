@@ -22,6 +22,7 @@ from localcdap.cli.options import (
     Instance,
     arguments_option,
     fix_option,
+    flag,
     instance_options,
     parse_pairs,
     repeat_command,
@@ -220,13 +221,10 @@ _EARLIER_RUNS: Final = 20
 @click.argument("pipeline", metavar="FILE|NAME[@VERSION]")
 @arguments_option
 @click.option("--profile", metavar="P", help="The compute profile; see 'localcdap profiles'.")
-@click.option(
-    "--explain", is_flag=True, help="Show how Spark would compute each stage, and run nothing."
-)
-@click.option("--detach", is_flag=True, help="Start the run and return; see 'localcdap runs'.")
-@click.option(
+@flag("--explain", help="Show how Spark would compute each stage, and run nothing.")
+@flag("--detach", help="Start the run and return; see 'localcdap runs'.")
+@flag(
     "--update-datasets",
-    is_flag=True,
     help="Change existing datasets so that they can hold what the sinks write, where that loses nothing.",
 )
 @logical_start_options

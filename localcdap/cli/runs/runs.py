@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.options import Instance, flag, instance_options
 from localcdap.cli.output import echo, print_json, print_table, secho
 from localcdap.cli.runs.run import read_changes, show_result
 from localcdap.engine.messages.profiles import SinkProfile
@@ -44,13 +44,12 @@ _WIDEST: Final = 24
     metavar="N",
     help="With prune: keep the newest N runs of each pipeline.",
 )
-@click.option(
+@flag(
     "--columns",
-    is_flag=True,
     help="With show: show what the columns were like that its sinks wrote, as a sample shows them.",
 )
-@click.option("--alerts", is_flag=True, help="With show: list the alerts of its stages.")
-@click.option("--dry-run", is_flag=True, help="With prune: only list what would be removed.")
+@flag("--alerts", help="With show: list the alerts of its stages.")
+@flag("--dry-run", help="With prune: only list what would be removed.")
 @instance_options
 def runs_command(
     instance: Instance,
