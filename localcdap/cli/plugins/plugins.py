@@ -1,4 +1,4 @@
-"""``localcdap plugins``, ``plugin``, ``templates``, ``capabilities``, ``artifacts``: the plugins."""
+"""``localcdap plugins``, ``plugin``, ``call``, ``templates``, ``capabilities`` and ``artifacts``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
@@ -26,6 +26,7 @@ from localcdap.cli.errors import NO
 from localcdap.cli.files import read_pipeline
 from localcdap.cli.options import (
     Instance,
+    arguments_option,
     flag,
     instance_options,
     pairs_option,
@@ -94,6 +95,20 @@ def _format_wanted(wanted: WantedPlugin) -> tuple[object, ...]:
     return len(wanted.files), len(wanted.sole_files), wanted.type, wanted.name, stand_in
 
 
+_artifact_option = click.option(
+    "--artifact",
+    metavar="NAME[:VERSION]",
+    default="",
+    help="The artifact of the plugin; VERSION may be a range. Default: the newest with the plugin.",
+)
+
+
+def _select_artifact(text: str, scope: str | None = None) -> ArtifactSelector:
+    """Return what ``NAME`` or ``NAME:VERSION`` selects."""
+    name, _, version = text.partition(":")
+    return ArtifactSelector(scope, name, version)
+
+
 @click.command("plugins")
 @click.option(
     "--type", "type_", metavar="T", help="Only plugins of this type, for instance transform."
@@ -148,14 +163,13 @@ def plugins_command(
     if wanted:
         show_wanted(instance, files)
         return 0
-    name, _, version = (artifact or "").partition(":")
     with instance.connect() as cdap:
         plugins = cdap.artifacts.list_plugins(
             instance.namespace,
             type=type_,
             capabilities=list(capabilities),
             all_versions=all_versions,
-            artifact=ArtifactSelector(scope, name, version),
+            artifact=_select_artifact(artifact or "", scope),
         )
         if tags:
             plugins = list(_select_tagged(cdap, instance.namespace, plugins, tags))
@@ -235,12 +249,7 @@ def _format_plugin(plugin: PluginSummary) -> tuple[str, str, str, str]:
 @click.command("plugin")
 @click.argument("type_", metavar="TYPE")
 @click.argument("name")
-@click.option(
-    "--artifact",
-    metavar="NAME[:VERSION]",
-    default="",
-    help="The artifact of the plugin; VERSION may be a range. Default: the newest with the plugin.",
-)
+@_artifact_option
 @click.option(
     "--scope",
     type=click.Choice(["SYSTEM", "USER"], case_sensitive=False),
@@ -256,8 +265,7 @@ def plugin_command(
 
     Example: localcdap plugin batchsource File
     """
-    artifact_name, _, version = artifact.partition(":")
-    selector = ArtifactSelector(scope, artifact_name, version)
+    selector = _select_artifact(artifact, scope)
     from localcdap.pipeline.validation.plugins import index_templates
 
     with instance.connect() as cdap:
@@ -489,3 +497,59 @@ def artifacts_command(instance: Instance, errors: bool, retry: bool) -> None:
         if artifact.warnings:
             secho(f"\n{artifact.path}", fg="yellow", bold=True)
             echo("\n".join(artifact.warnings))
+
+
+@click.command("call")
+@click.argument("type_", metavar="TYPE")
+@click.argument("name")
+@click.argument("method")
+@click.option(
+    "--request", metavar="JSON", help="The request; '@FILE' reads it from a file, '-' from stdin."
+)
+@pairs_option("-p", "properties", help="Set a property of the plugin; repeatable.")
+@arguments_option
+@_artifact_option
+@instance_options
+def call_command(
+    instance: Instance,
+    type_: str,
+    name: str,
+    method: str,
+    request: str | None,
+    properties: tuple[str, ...],
+    arguments: tuple[str, ...],
+    artifact: str,
+) -> None:
+    """Call METHOD of a plugin and print its answer, which is JSON.
+
+    TYPE and NAME are those of the plugin. 'localcdap plugin TYPE NAME' lists its methods and their requests.
+
+    Example: localcdap call transform Wrangler directives
+    """
+    from localcdap.pipeline.methods import MethodCall, MethodPlugin
+
+    call = MethodCall(
+        MethodPlugin(type_, name, _select_artifact(artifact), parse_pairs(properties, "-p")),
+        method,
+        _decode_request(request),
+        instance.namespace,
+        parse_pairs(arguments, "-a"),
+    )
+    with instance.connect() as cdap:
+        result = cdap.methods.call(call)
+    print_json(result.answer)
+
+
+def _decode_request(request: str | None) -> Any:
+    if request is None:
+        return None
+    if request == "-" or request.startswith("@"):
+        from localcdap.cli.records import read_json
+
+        return read_json(request.removeprefix("@"))
+    try:
+        return json.loads(request)
+    except ValueError as error:
+        raise BadRequestError(
+            f"The request is not JSON: {error}.", 'Write it like \'{"database": "sales"}\'.'
+        ) from None
