@@ -12,7 +12,7 @@ import msgspec
 
 from localcdap.api.errors import NotFoundError
 from localcdap.cli.options import Instance, flag, instance_options, pairs_option
-from localcdap.cli.output import StyledText, echo, print_json, secho
+from localcdap.cli.output import echo, print_facts, print_json, print_log_line, secho
 from localcdap.text import format_duration, format_time, plural
 
 if TYPE_CHECKING:
@@ -211,7 +211,6 @@ _ACTIONS: Final = ["list", "show", "log", "stop"]
 _LAST: Final = "last"
 _SHORT: Final = 8
 """The characters of an id in the list."""
-_COLOURS: Final = {"WARNING": "yellow", "ERROR": "red", "CRITICAL": "red"}
 
 
 @click.command("jobs")
@@ -300,9 +299,7 @@ def _show_job(instance: Instance, job: JobDetail) -> None:
             ("submitted", format_time(job.submitted)),
             ("took", _format_duration(job)),
         ]
-        for name, value in facts:
-            if value:
-                echo(f"{name:12} {value}")
+        print_facts(facts)
         if job.error:
             secho(job.error, fg="red")
             echo(job.corrective_action or "")
@@ -317,8 +314,7 @@ def _print_log(cdap: Cdap, instance: Instance, job: JobDetail, *, follow: bool) 
     seen = 0
     while True:
         for line in lines:
-            level = StyledText(f"{line.level:7}", _COLOURS.get(line.level))
-            echo(f"{format_time(line.time)} ", level, f" {line.text}")
+            print_log_line(format_time(line.time), line.level, f" {line.text}")
             seen = line.number
         if job.has_ended or not follow:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import click
 import msgspec
@@ -13,6 +13,8 @@ import msgspec
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.serialization.structs import encode_schema
 from localcdap.text import escape_json_controls, sanitize_for_terminal
+
+_LEVEL_COLOURS: Final = {"WARNING": "yellow", "ERROR": "red", "CRITICAL": "red"}
 
 
 class StyledText(NamedTuple):
@@ -83,6 +85,29 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], numbers
     secho(format_line(heads), bold=True)
     for row in cells:
         echo(format_line(row))
+
+
+def print_error(message: str, advice: str | None, *, indent: str = "", err: bool = False) -> None:
+    """Print an error in red, and below it what to do about it.
+
+    :param indent: stands before the advice.
+    :param err: print on stderr.
+    """
+    secho(message, fg="red", err=err)
+    if advice:
+        echo(f"{indent}{advice}", err=err)
+
+
+def print_facts(facts: Sequence[tuple[str, object]]) -> None:
+    """Print names and values in two columns, without those that have no value."""
+    for name, value in facts:
+        if value:
+            echo(f"{name:12} {value}")
+
+
+def print_log_line(time: str, level: str, text: str) -> None:
+    """Print a line of a log; a warning or an error has a colour."""
+    echo(f"{time} ", StyledText(f"{level:7}", _LEVEL_COLOURS.get(level)), text)
 
 
 def print_failures(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import BadRequestError
-from localcdap.cli.output import StyledText, echo, print_table, secho
+from localcdap.cli.output import StyledText, echo, print_error, print_table, secho
 from localcdap.expectations.results import RuleResult, describe_result
 from localcdap.files.json_records import parse_document_or_lines
 from localcdap.runs.model import format_payload
@@ -110,9 +110,7 @@ def print_problem(problem: StageProblem) -> None:
     """Print an error of a stage, with the frames of the plugin's own code."""
     position = f"record {problem.record}: " if problem.record is not None else ""
     where = f"{problem.field}: " if problem.field else position
-    secho(f"✗ {where}{problem.message}", fg="red")
-    if problem.corrective_action:
-        echo(f"  {problem.corrective_action}")
+    print_error(f"✗ {where}{problem.message}", problem.corrective_action, indent="  ")
     for line in (problem.trace or "").splitlines():
         echo(f"    {line.rstrip()}")
 

@@ -9,7 +9,7 @@ import click
 
 from localcdap.cli.files import read_json
 from localcdap.cli.options import Instance, flag, instance_options, pairs_option, parse_pairs
-from localcdap.cli.output import echo, print_json, print_table, secho
+from localcdap.cli.output import echo, print_error, print_json, print_table, secho
 from localcdap.files.result_files import format_plain
 from localcdap.text import format_time, sanitize_for_terminal
 
@@ -359,9 +359,7 @@ def _test(
     else:
         for each in failures:
             where = f"{each.property}: " if each.property else ""
-            secho(f"{where}{each.message}", fg="red", err=True)
-            if each.corrective_action:
-                echo(each.corrective_action, err=True)
+            print_error(f"{where}{each.message}", each.corrective_action, err=True)
     if failures:
         raise click.exceptions.Exit(1)
 

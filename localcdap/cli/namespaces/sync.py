@@ -13,7 +13,7 @@ import msgspec
 from localcdap.api.errors import ConflictError, LocalcdapError
 from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, flag, instance_options, repeatable
-from localcdap.cli.output import echo, print_json, secho
+from localcdap.cli.output import echo, print_error, print_json, secho
 from localcdap.sync.merge import Side
 from localcdap.sync.model import SyncAction, SyncDirection, SyncOutcome, SyncPlan
 from localcdap.sync.synchronizer import Synchronizer
@@ -161,9 +161,7 @@ def _agree(instance: Instance, questions: list[str]) -> bool:
 
 def _print_plan(plan: SyncPlan) -> None:
     for problem in plan.problems:
-        secho(problem.message, fg="red", err=True)
-        if problem.corrective_action:
-            echo(f"  {problem.corrective_action}", err=True)
+        print_error(problem.message, problem.corrective_action, indent="  ", err=True)
     for change in plan.instance:
         _print_line("instance", change.action, change.title)
     for file in plan.files:
@@ -187,9 +185,7 @@ def _print_line(where: str, action: SyncAction, what: str) -> None:
 
 def _print_outcome(plan: SyncPlan, outcome: SyncOutcome) -> None:
     for problem in outcome.problems:
-        secho(problem.message, fg="red", err=True)
-        if problem.corrective_action:
-            echo(f"  {problem.corrective_action}", err=True)
+        print_error(problem.message, problem.corrective_action, indent="  ", err=True)
     if outcome.problems:
         echo("Nothing was changed.", err=True)
         return

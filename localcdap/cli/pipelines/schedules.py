@@ -16,7 +16,7 @@ import msgspec
 from localcdap.api.errors import BadRequestError
 from localcdap.cli.files import read_text
 from localcdap.cli.options import Instance, flag, instance_options, parse_pairs, repeatable
-from localcdap.cli.output import StyledText, echo, print_json, print_table, secho
+from localcdap.cli.output import StyledText, echo, print_facts, print_json, print_table, secho
 from localcdap.decoders import convert
 from localcdap.files.atomic import write_file
 from localcdap.schedules.mapping_texts import (
@@ -416,9 +416,7 @@ def _show(instance: Instance, cdap: Cdap, schedule: Schedule) -> None:
         ("changed", format_time(schedule.last_update_time)),
         *((f"-a {name}", value) for name, value in sorted(schedule.properties.items())),
     ]
-    for label, value in facts:
-        if value:
-            echo(f"{label:12} {value}")
+    print_facts(facts)
     key = (schedule.namespace, schedule.application, schedule.name)
     events = cdap.schedules.list_events(*key, 10)
     if events:

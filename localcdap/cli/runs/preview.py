@@ -15,7 +15,7 @@ from localcdap.cli.options import (
     instance_options,
     parse_pairs,
 )
-from localcdap.cli.output import echo, print_failures, print_json, secho
+from localcdap.cli.output import echo, print_error, print_failures, print_json, secho
 from localcdap.cli.records import (
     print_alerts,
     print_altered,
@@ -133,9 +133,7 @@ def _print(preview: Preview, *, every: bool) -> None:
     echo(f"  preview of {preview.pipeline}{f'  in {took}' if took else ''}")
     error = preview.error
     if error is not None and not any(each.problems for each in preview.stages.values()):
-        secho(error.message, fg="red")
-        if error.corrective_action:
-            echo(error.corrective_action)
+        print_error(error.message, error.corrective_action)
         for frame in error.trace:
             echo(f"  {frame.rstrip()}")
 
@@ -188,7 +186,5 @@ def explain(cdap: Cdap, request: RunRequest, *, as_json: bool) -> int:
             echo(f"  {line}")
     print_failures(preview.errors)
     if preview.error is not None:
-        secho(preview.error.message, fg="red")
-        if preview.error.corrective_action:
-            echo(preview.error.corrective_action)
+        print_error(preview.error.message, preview.error.corrective_action)
     return 0 if done else NO

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from localcdap.cli.options import Instance, flag, instance_options
-from localcdap.cli.output import StyledText, echo, print_json, print_table, secho
+from localcdap.cli.output import echo, print_json, print_log_line, print_table, secho
 from localcdap.files.atomic import write_file
 from localcdap.text import format_time
 
@@ -218,11 +218,9 @@ def logs_command(instance: Instance, run: str, follow: bool) -> None:
 
 
 def _print_lines(lines: list[StoredLogLine]) -> None:
-    colours = {"WARNING": "yellow", "ERROR": "red", "CRITICAL": "red"}
     for line in lines:
         stage = f" [{line.stage}]" if line.stage else ""
-        level = StyledText(f"{line.level:7}", colours.get(line.level))
-        echo(f"{format_time(line.time)} ", level, f"{stage} {line.text}")
+        print_log_line(format_time(line.time), line.level, f"{stage} {line.text}")
 
 
 @click.command("stop")

@@ -27,7 +27,15 @@ from localcdap.cli.options import (
     parse_pairs,
     repeat_command,
 )
-from localcdap.cli.output import echo, is_terminal, print_failures, print_json, print_table, secho
+from localcdap.cli.output import (
+    echo,
+    is_terminal,
+    print_error,
+    print_failures,
+    print_json,
+    print_table,
+    secho,
+)
 from localcdap.cli.records import print_altered, print_results
 from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.engine.messages.spool import RunStatus
@@ -349,9 +357,7 @@ def show_result(run: Run, changes: Mapping[tuple[str, str], str] = NO_CHANGES) -
         f"  {run.pipeline}  run {run.run}{f'  in {took}' if took else ''}{f'  {how}' if how else ''}"
     )
     if run.error is not None:
-        secho(run.error.message, fg="red")
-        if run.error.corrective_action:
-            echo(run.error.corrective_action)
+        print_error(run.error.message, run.error.corrective_action)
         for frame in run.error.trace:
             echo(f"  {frame.rstrip()}")
         echo(f"See the log: localcdap logs {run.run}")
