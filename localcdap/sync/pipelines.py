@@ -18,8 +18,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
-from localcdap.pipeline.document.changes import copy_configuration
-from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.model import PipelineDocument, copy_configuration
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.values import artifact_to_json
 from localcdap.pipeline.library.application_model import (

@@ -19,13 +19,13 @@ from localcdap.api.pipeline import StageConnection
 from localcdap.artifacts.parents import APP_VERSION
 from localcdap.expectations.reader import read_rules
 from localcdap.expectations.rules import KEY, Expectation
-from localcdap.pipeline.document.changes import copy_configuration
 from localcdap.pipeline.document.model import (
     Path,
     PipelineDocument,
     PipelineType,
     PluginUse,
     StageUse,
+    copy_configuration,
     create_structural_failure,
 )
 from localcdap.pipeline.document.values import (

@@ -19,8 +19,7 @@ from localcdap.api.security import Permission
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.changes import copy_configuration, rename_pipeline
-from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.model import PipelineDocument, copy_configuration, rename_pipeline
 from localcdap.pipeline.document.reader import read_document, upgrade_document, upgrades
 from localcdap.pipeline.document.values import (
     encode_document,

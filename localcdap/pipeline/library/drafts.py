@@ -21,7 +21,7 @@ from localcdap.decoders import decode_json
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.resources import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.changes import copy_configuration
+from localcdap.pipeline.document.model import copy_configuration
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.values import format_json
 from localcdap.pipeline.library.application_model import (

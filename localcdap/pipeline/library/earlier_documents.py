@@ -12,8 +12,13 @@ from typing import Any, Final
 from localcdap.api.errors import LocalcdapError
 from localcdap.decoders import decode_json
 from localcdap.files.formats import FORMER_JSON
-from localcdap.pipeline.document.changes import change_stages, get_plugin_node
-from localcdap.pipeline.document.model import PipelineDocument, PluginUse, StageUse
+from localcdap.pipeline.document.model import (
+    PipelineDocument,
+    PluginUse,
+    StageUse,
+    change_stages,
+    get_plugin_node,
+)
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.values import encode_json
 from localcdap.pipeline.library.application_model import hash_draft

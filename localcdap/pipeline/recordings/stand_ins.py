@@ -17,11 +17,13 @@ from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.pipeline import StandIn
 from localcdap.api.tables import TableShape
-from localcdap.pipeline.document.changes import StageChange, change_stages, copy_configuration
 from localcdap.pipeline.document.model import (
     PipelineDocument,
     PluginUse,
+    StageChange,
     StageUse,
+    change_stages,
+    copy_configuration,
     create_structural_failure,
 )
 from localcdap.pipeline.document.reader import (

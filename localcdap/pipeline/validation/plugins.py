@@ -35,8 +35,14 @@ from localcdap.artifacts.model import (
     PluginRef,
     PluginSummary,
 )
-from localcdap.pipeline.document.changes import StageChange, change_stages, get_plugin_node
-from localcdap.pipeline.document.model import PipelineDocument, PluginUse, StageUse
+from localcdap.pipeline.document.model import (
+    PipelineDocument,
+    PluginUse,
+    StageChange,
+    StageUse,
+    change_stages,
+    get_plugin_node,
+)
 from localcdap.pipeline.document.reader import TEMPLATE_MARK
 from localcdap.pipeline.document.values import artifact_to_json
 
