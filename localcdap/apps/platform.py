@@ -33,8 +33,13 @@ from localcdap.namespaces.connections import ConnectionService
 from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.environment import SecretsOf
-from localcdap.pipeline.macros.functions import create_macro_functions
-from localcdap.pipeline.macros.parser import MacroOptions, MacroParser, create_call, create_lookup
+from localcdap.pipeline.macros.parser import (
+    MacroOptions,
+    MacroParser,
+    create_call,
+    create_lookup,
+    create_macro_functions,
+)
 from localcdap.pipeline.methods import MethodCall, MethodCaller
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.rpc.client import Client

@@ -1,1 +1,1 @@
-"""The command line: one module for each command, loaded only when that command is used."""
+"""The command line: modules of commands by subject, loaded only when one of their commands is used."""

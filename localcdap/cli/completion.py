@@ -33,7 +33,7 @@ _Values = Callable[["Cdap", click.Context, str], Iterable[str | tuple[str, str |
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(_SHELLS), required=False)
-def command(shell: str | None) -> None:
+def completion_command(shell: str | None) -> None:
     """Print the script that lets SHELL complete commands, options, files and names; the default is the shell
     of $SHELL.
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from localcdap.api import errors
 from localcdap.api.failures import ValidationFailure
 from localcdap.cli.options import find_home_option
-from localcdap.cli.output import echo, print_failures, print_json, secho
+from localcdap.cli.output import echo, print_error, print_failures, print_json, secho
 from localcdap.decoders import convert
 from localcdap.home import find_home
 from localcdap.host import crash_reports as reports
@@ -46,9 +46,7 @@ def show(error: errors.LocalcdapError, arguments: list[str]) -> int:
         print_json({"error": to_json(error), "errors": failures})
     elif failures:
         print_failures(failures)
-    secho(f"Error: {error.message}", fg="red", err=True)
-    if error.corrective_action:
-        echo(error.corrective_action, err=True)
+    print_error(f"Error: {error.message}", error.corrective_action, err=True)
     return code
 
 

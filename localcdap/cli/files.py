@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import DocumentError, NotFoundError
-from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.document.source import decode_json
 from localcdap.text import nearest_name
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap
+    from localcdap.pipeline.document.model import PipelineDocument
     from localcdap.pipeline.library.application_model import Application
 
 
@@ -94,6 +92,8 @@ def read_pipeline(name: str) -> PipelineDocument:
 
     :raises DocumentError: when the file cannot be read or holds no pipeline; with line and column.
     """
+    from localcdap.pipeline.document.reader import read_document
+
     return read_document(read_text(name), name)
 
 
@@ -102,6 +102,8 @@ def read_json(name: str) -> Any:
 
     :raises DocumentError: when the file cannot be read or is not valid JSON; with line and column.
     """
+    from localcdap.pipeline.document.values import decode_json
+
     return decode_json(read_text(name), name)
 
 

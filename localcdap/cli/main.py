@@ -1,7 +1,7 @@
 """The entry point of the program: finds the command and turns errors into exit codes.
 
-A command is the ``command`` of the module of its name, in one of the packages here, imported only when it is
-used, so that ``localcdap --help`` loads no other library than click.
+The command ``runs`` is ``runs_command`` of the module that `_MODULES` names, imported only when it is used,
+so that ``localcdap --help`` loads no other library than click.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
-import keyword
 import os
 import sys
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -77,6 +76,35 @@ _COMMANDS: Final = {
     "completion": "Print the script with which a shell completes commands and names.",
 }
 """The commands and their summaries, in the order of ``--help``."""
+_MODULES: Final = {
+    "apps": "apps jobs topics",
+    "completion": "completion",
+    "data.datasets": "datasets",
+    "data.prep": "prep",
+    "data.tables": "tables sql",
+    "instance.front_ends": "studio browser server",
+    "instance.maintenance": "engine backup restore doctor",
+    "metadata.lineage": "lineage audit openlineage",
+    "metadata.metadata": "metadata",
+    "namespaces.namespaces": "namespaces preferences secrets connections",
+    "namespaces.sync": "sync",
+    "pipeline_tests": "test",
+    "pipelines.diff": "diff impact",
+    "pipelines.expectations": "expectations",
+    "pipelines.pipelines": "pipelines drafts import export",
+    "pipelines.schedules": "schedules",
+    "pipelines.validate": "validate",
+    "plugins.new": "new",
+    "plugins.plugins": "plugins plugin call templates capabilities artifacts",
+    "runs.debug": "debug",
+    "runs.preview": "preview",
+    "runs.record": "record",
+    "runs.recordings": "recordings",
+    "runs.report": "report logs stop profiles",
+    "runs.run": "run demo",
+    "runs.runs": "runs",
+}
+"""The modules of this package, with the commands in each."""
 COMPLETION: Final = "_LOCALCDAP_COMPLETE"
 """The environment variable by which the completion of a shell calls the program."""
 _WITHOUT_HOST: Final = frozenset(
@@ -94,7 +122,7 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(_find_module(cmd_name)).command
+        command = _find_command(cmd_name)
         if COMPLETION in os.environ:
             from localcdap.cli.completion import add_values
 
@@ -123,14 +151,12 @@ class _LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _find_module(command: str) -> str:
-    """Return the module of a command; the packages have the modules by subject."""
-    from pathlib import Path  # takes 5 ms, which --help does not need
-
-    name = f"{command}_" if keyword.iskeyword(command) else command
-    folder = Path(__file__).parent
-    (file,) = folder.rglob(f"{name}.py")
-    return ".".join(("localcdap.cli", *file.relative_to(folder).with_suffix("").parts))
+def _find_command(name: str) -> click.Command:
+    (module,) = (module for module, names in _MODULES.items() if name in names.split())
+    command: click.Command = getattr(
+        importlib.import_module(f"localcdap.cli.{module}"), f"{name}_command"
+    )
+    return command
 
 
 @click.group(
@@ -249,7 +275,7 @@ def order_arguments(arguments: list[str]) -> list[str]:
     if common and common != ["--json"]:
         return ["studio", *common, *rest]
     if not arguments:
-        from localcdap.cli.instance.studio import is_terminal
+        from localcdap.cli.instance.front_ends import is_terminal
 
         return ["studio"] if is_terminal() else []
     return arguments

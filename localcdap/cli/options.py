@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -16,18 +17,21 @@ from localcdap.text import split_pair
 if TYPE_CHECKING:
     from localcdap.host import Cdap
 
+_Answer = TypeVar("_Answer")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Item = TypeVar("_Item")
 
-arguments_option = click.option(
-    "-a",
-    "arguments",
-    multiple=True,
-    metavar="K=V",
-    help="Set a runtime argument, the value of the macro ${K}; repeatable.",
+flag = partial(click.option, is_flag=True)
+"""An option without a value."""
+repeatable = partial(click.option, multiple=True)
+"""An option that may be given several times."""
+pairs_option = partial(repeatable, metavar="K=V")
+"""A repeatable option whose values :func:`parse_pairs` reads."""
+arguments_option = pairs_option(
+    "-a", "arguments", help="Set a runtime argument, the value of the macro ${K}; repeatable."
 )
-fix_option = click.option(
+fix_option = flag(
     "--fix",
-    is_flag=True,
     help="Use the installed version of a plugin where FILE asks for a missing one; FILE stays unchanged.",
 )
 
@@ -105,6 +109,52 @@ class Instance:
 
         return connect(self.home, expects_run=expects_run)
 
+    def print_json(self, answer: object) -> bool:
+        """Print an answer as one JSON document if --json asks for it; return whether it does."""
+        from localcdap.cli.output import print_json
+
+        if self.json:
+            print_json(answer)
+        return self.json
+
+    def print(self, answer: _Answer, text: str | Callable[[_Answer], object]) -> None:
+        """Print what a command answers, as one JSON document or as text.
+
+        :param text: the text, or the function that prints the answer as text.
+        """
+        from localcdap.cli.output import echo
+
+        if self.print_json(answer):
+            return
+        if isinstance(text, str):
+            echo(text)
+        else:
+            text(answer)
+
+    def print_list(
+        self,
+        items: Sequence[_Item],
+        header: Sequence[str],
+        make_row: Callable[[_Item], Sequence[object]],
+        *,
+        empty: str | None = None,
+        numbers: str = "",
+    ) -> None:
+        """Print items as one JSON document, or as a table with a row for each.
+
+        :param make_row: returns the cells of an item, one for each column of the header.
+        :param empty: a sentence for stderr, in place of a table without rows; None prints its header.
+        :param numbers: names of the columns to align right, separated by blanks.
+        """
+        from localcdap.cli.output import echo, print_table
+
+        if self.print_json(items):
+            return
+        if items or empty is None:
+            print_table(header, list(map(make_row, items)), numbers)
+        else:
+            echo(empty, err=True)
+
 
 def instance_options(function: _Function) -> _Function:
     """Add the options of every command. The command receives them as its argument ``instance``."""
@@ -117,7 +167,7 @@ def instance_options(function: _Function) -> _Function:
     gather.__name__ = function.__name__
     gather.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout."),
+        flag("--json", "as_json", help="Print one JSON document on stdout."),
         click.option(
             "--namespace",
             "-n",

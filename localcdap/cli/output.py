@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import click
 import msgspec
@@ -14,7 +14,7 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.api.serialization.value_types import encode_schema
 from localcdap.text import escape_json_controls, sanitize_for_terminal
 
-_Item = TypeVar("_Item")
+_LEVEL_COLOURS: Final = {"WARNING": "yellow", "ERROR": "red", "CRITICAL": "red"}
 
 
 class StyledText(NamedTuple):
@@ -87,27 +87,27 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], numbers
         echo(format_line(row))
 
 
-def print_list(
-    items: Sequence[_Item],
-    header: Sequence[str],
-    make_row: Callable[[_Item], Sequence[object]],
-    *,
-    as_json: bool,
-    empty: str | None = None,
-    numbers: str = "",
-) -> None:
-    """Print items as one JSON document, or as a table with a row for each.
+def print_error(message: str, advice: str | None, *, indent: str = "", err: bool = False) -> None:
+    """Print an error in red, and below it what to do about it.
 
-    :param make_row: returns the cells of an item, one for each column of the header.
-    :param empty: a sentence for stderr, in place of a table without rows; None prints its header.
-    :param numbers: as in :func:`print_table`.
+    :param indent: stands before the advice.
+    :param err: print on stderr.
     """
-    if as_json:
-        print_json(items)
-    elif items or empty is None:
-        print_table(header, list(map(make_row, items)), numbers)
-    else:
-        echo(empty, err=True)
+    secho(message, fg="red", err=err)
+    if advice:
+        echo(f"{indent}{advice}", err=err)
+
+
+def print_facts(facts: Sequence[tuple[str, object]]) -> None:
+    """Print names and values in two columns, without those that have no value."""
+    for name, value in facts:
+        if value:
+            echo(f"{name:12} {value}")
+
+
+def print_log_line(time: str, level: str, text: str) -> None:
+    """Print a line of a log; a warning or an error has a colour."""
+    echo(f"{time} ", StyledText(f"{level:7}", _LEVEL_COLOURS.get(level)), text)
 
 
 def print_failures(

@@ -6,16 +6,18 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.schema import Schema
-from localcdap.cli.output import StyledText, echo, print_table, secho
-from localcdap.engine.messages.samples import AlteredValues, RejectedRecord, StageProblem
+from localcdap.cli.output import StyledText, echo, print_error, print_table, secho
 from localcdap.expectations.results import RuleResult, describe_result
 from localcdap.files.json_records import parse_document_or_lines
 from localcdap.runs.model import format_payload
 from localcdap.text import sanitize_for_terminal
+
+if TYPE_CHECKING:
+    from localcdap.api.schema import Schema
+    from localcdap.engine.messages.samples import AlteredValues, RejectedRecord, StageProblem
 
 _WIDEST: Final = 40
 """The most characters of a value that are printed."""
@@ -107,9 +109,7 @@ def print_problem(problem: StageProblem) -> None:
     """Print an error of a stage, with the frames of the plugin's own code."""
     position = f"record {problem.record}: " if problem.record is not None else ""
     where = f"{problem.field}: " if problem.field else position
-    secho(f"✗ {where}{problem.message}", fg="red")
-    if problem.corrective_action:
-        echo(f"  {problem.corrective_action}")
+    print_error(f"✗ {where}{problem.message}", problem.corrective_action, indent="  ")
     for line in (problem.trace or "").splitlines():
         echo(f"    {line.rstrip()}")
 

@@ -67,7 +67,7 @@ class ConnectorWorker(Protocol):
 
 
 class RowsOfInstance(Protocol):
-    """Fetches rows of the instance; see :class:`localcdap.connectors.instance_rows.InstanceRows`."""
+    """Fetches rows of the instance; see :class:`localcdap.connectors.stage_rows.InstanceRows`."""
 
     def fetch(self, namespace: str, wanted: WantedRows, sample: SampleRequest) -> GivenRows: ...
 

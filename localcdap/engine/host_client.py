@@ -57,7 +57,7 @@ from localcdap.engine.messages.spool import (
     LogLines,
 )
 from localcdap.messaging.consumer import SpoolWriter
-from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.macros.evaluation import Secrets
 from localcdap.rpc import host_lock
 from localcdap.rpc.client import Client
 from localcdap.rpc.frames import Call

@@ -57,7 +57,7 @@ from localcdap.namespaces.secure_keys import FileVault, KeyringVault, SecureKeyS
 from localcdap.namespaces.service import NamespaceService
 from localcdap.openlineage.destinations import MIB, Destination, EventFile
 from localcdap.pipeline.application_rows import ApplicationRows
-from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.macros.evaluation import Secrets
 from localcdap.runs.metadata import StoredRuns
 from localcdap.runs.startup.profiles import Profiles, RemoteProfile
 from localcdap.sandbox.pool import PluginWorkers

@@ -13,9 +13,8 @@ from localcdap.apps.platform import AppPlatform, AppServices
 from localcdap.apps.service import AppService, RequestedInstances
 from localcdap.apps.storage import AppFiles
 from localcdap.artifacts.directories.watcher import FolderWatcher
-from localcdap.connectors.instance_rows import InstanceRows
 from localcdap.connectors.service import ConnectorService
-from localcdap.connectors.stage_rows import StageRows
+from localcdap.connectors.stage_rows import InstanceRows, StageRows
 from localcdap.datasets.file_tables import open_tables
 from localcdap.datasets.listeners import DeletedNamespaceCleanup, create_structured_rows_resource
 from localcdap.datasets.transactions import TransactionService
@@ -39,8 +38,7 @@ from localcdap.pipeline.editing.service import EditingService
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.drafts import DraftService
-from localcdap.pipeline.library.earlier_columns import keep_column_numbers
-from localcdap.pipeline.library.former_json import keep_former_json
+from localcdap.pipeline.library.earlier_documents import keep_column_numbers, keep_former_json
 from localcdap.pipeline.library.templates import TemplateService, read_templates
 from localcdap.pipeline.methods import MethodService
 from localcdap.pipeline.paths.service import PathService

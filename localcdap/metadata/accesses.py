@@ -41,7 +41,7 @@ from localcdap.metadata.lineage.relations import (
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.metadata.records import UpdateMutation
 from localcdap.metadata.store import MetadataStore
-from localcdap.pipeline.rules.plugin_types import CONDITION
+from localcdap.pipeline.rules.graph import CONDITION
 from localcdap.security.principals import current_principal, get_current_user
 from localcdap.store import dataset_catalog, table_catalog
 from localcdap.store.store import Transaction

@@ -21,18 +21,18 @@ from localcdap.api.schema import Schema
 from localcdap.api.tables import TableShape
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.values import encode_json
-from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.functions import (
+from localcdap.pipeline.macros.evaluation import MacroContext, Secrets
+from localcdap.pipeline.macros.parser import (
     LOGICAL_START_TIME,
     create_macro_functions,
     resolve_logical_start,
 )
-from localcdap.pipeline.macros.secrets import Secrets
-from localcdap.pipeline.recordings.documents import write_stand_ins
 from localcdap.pipeline.recordings.model import RecordingRule, RecordingRules, list_given_rules
 from localcdap.pipeline.recordings.sources import RecordingInputs
-from localcdap.pipeline.recordings.stand_ins import Replacements, StageReplacer
-from localcdap.pipeline.validation.plugin_templates import (
+from localcdap.pipeline.recordings.stand_ins import Replacements, StageReplacer, write_stand_ins
+from localcdap.pipeline.validation.plugins import (
+    Artifacts,
+    IndexedPlugins,
     PluginTemplate,
     TemplateUse,
     expand_template,
@@ -40,7 +40,6 @@ from localcdap.pipeline.validation.plugin_templates import (
     index_templates,
     write_out_templates,
 )
-from localcdap.pipeline.validation.plugins import Artifacts, IndexedPlugins
 from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
 
 if TYPE_CHECKING:

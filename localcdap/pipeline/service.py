@@ -14,20 +14,24 @@ from localcdap.api.errors import BadRequestError, NotFoundError, SchemaError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.schema import Schema
-from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.document.stages import read_stage
+from localcdap.pipeline.document.reader import read_document, read_stage
 from localcdap.pipeline.resolver import PipelineResolver
-from localcdap.pipeline.validation.configured_stage import find_ignored_properties, find_warnings
 from localcdap.pipeline.validation.datasets import (
     DatasetPlanner,
     NoDatasets,
     create_update_warnings,
 )
-from localcdap.pipeline.validation.expectations import check_expectations
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
-from localcdap.pipeline.validation.schema_propagation import merge_schemas
-from localcdap.pipeline.validation.specification import create_stage_spec
-from localcdap.pipeline.validation.stage_configuration import StageConfiguration
+from localcdap.pipeline.validation.schema_propagation import (
+    check_expectations,
+    create_stage_spec,
+    merge_schemas,
+)
+from localcdap.pipeline.validation.stage_configuration import (
+    StageConfiguration,
+    find_ignored_properties,
+    find_warnings,
+)
 from localcdap.security.access import of_namespace, requires
 
 

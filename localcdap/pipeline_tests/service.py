@@ -32,7 +32,7 @@ from localcdap.engine.messages.spool import (
 )
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import NamespaceEnvironment
-from localcdap.pipeline.macros.functions import LOGICAL_START_TIME, resolve_logical_start
+from localcdap.pipeline.macros.parser import LOGICAL_START_TIME, resolve_logical_start
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline_tests.cases import (
     CaseRequest,

@@ -10,8 +10,7 @@ import msgspec
 
 from localcdap.api.errors import MacroError
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.macros.functions import LOGICAL_START_TIME
-from localcdap.pipeline.macros.parser import list_macros
+from localcdap.pipeline.macros.parser import LOGICAL_START_TIME, list_macros
 
 GIVEN: Final = "given"
 """The origin of a runtime argument; the other origins are levels of preferences."""

@@ -14,7 +14,7 @@ from localcdap.api.pipeline import StandIn
 from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.messages.spool import Failed, RunStatus
 from localcdap.expectations.results import RuleResult, RuleTrend, collect_trends
-from localcdap.pipeline.validation.repairs import Repair
+from localcdap.pipeline.validation.plugins import Repair
 from localcdap.security.access import Target
 
 MANUAL: Final = "MANUAL"

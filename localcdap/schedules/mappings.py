@@ -13,8 +13,12 @@ import msgspec
 from localcdap.api.errors import BadRequestError, LocalcdapError, MacroError, NotFoundError
 from localcdap.decoders import decode_json
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.macros.functions import create_macro_functions
-from localcdap.pipeline.macros.parser import MacroParser, create_call, create_lookup
+from localcdap.pipeline.macros.parser import (
+    MacroParser,
+    create_call,
+    create_lookup,
+    create_macro_functions,
+)
 from localcdap.runs.model import Run, TriggerInfo
 from localcdap.runs.startup.new_run import complete_arguments
 from localcdap.schedules.model import MAPPING

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.api.security import SYSTEM_PRINCIPAL, Principal
-from localcdap.pipeline.macros.functions import LOGICAL_START_TIME
+from localcdap.pipeline.macros.parser import LOGICAL_START_TIME
 from localcdap.runs.model import Run, RunRequest, ScheduledStart
 from localcdap.schedules import jobs, records, times
 from localcdap.schedules.constraints import Verdict, check_constraints

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from localcdap.api.errors import DocumentError
-from localcdap.pipeline.document.source import decode_json
-from localcdap.pipeline.library.export import format_json
+from localcdap.pipeline.document.values import decode_json, format_json
 
 _MERGE_MARKER: Final = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)|^={7}$", re.MULTILINE)
 

@@ -18,18 +18,18 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
-from localcdap.pipeline.document.changes import copy_configuration
-from localcdap.pipeline.document.model import PipelineDocument
+from localcdap.pipeline.document.model import PipelineDocument, copy_configuration
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.values import artifact_to_json
 from localcdap.pipeline.library.application_model import (
     DeployRequest,
+    DraftRequest,
     check_application_name,
     choose_application_name,
+    choose_draft_name,
     get_application_artifact,
 )
 from localcdap.pipeline.library.applications import ApplicationService
-from localcdap.pipeline.library.draft_model import DraftRequest, choose_draft_name
 from localcdap.pipeline.library.drafts import DraftService
 from localcdap.sync.kinds import EntityKind, PlainSecret, ReadEntity, RefusedEntityError
 from localcdap.sync.merge import (

@@ -52,7 +52,7 @@ from localcdap.namespaces.preferences import PreferenceService
 from localcdap.namespaces.secure_keys import FileVault, SecureKeyService
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.environment import EnvironmentFactory
-from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.macros.evaluation import Secrets
 from localcdap.pipeline.methods import MethodCaller
 from localcdap.runs.metadata import StoredRuns
 from localcdap.sandbox.connector_calls import GivenRows, WantedRows

@@ -36,10 +36,13 @@ from localcdap.artifacts.loading import (
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.functions import create_macro_functions
-from localcdap.pipeline.validation.configured_stage import ConfiguredStage
+from localcdap.pipeline.macros.parser import create_macro_functions
 from localcdap.pipeline.validation.plugins import PinnedPlugins
-from localcdap.pipeline.validation.stage_configuration import StageConfiguration, StagePosition
+from localcdap.pipeline.validation.stage_configuration import (
+    ConfiguredStage,
+    StageConfiguration,
+    StagePosition,
+)
 from localcdap.sandbox.stage_configuration import configure_stage
 
 _VERSION: Final = "1.0.0"

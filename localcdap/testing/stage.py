@@ -38,7 +38,7 @@ from localcdap.api.stage import Record
 from localcdap.api.tables import CreatedTable, Lookup, TableResult
 from localcdap.engine.messages.flow import Stage, create_plugin
 from localcdap.engine.tasks.context import CountingMetrics, WorkerStageContext
-from localcdap.pipeline.validation.configured_stage import ConfiguredStage
+from localcdap.pipeline.validation.stage_configuration import ConfiguredStage
 from localcdap.sandbox.stage_configuration import LineageRequest, trace_stage
 from localcdap.testing.records import (
     FakePreparationContext,

@@ -6,7 +6,7 @@ import datetime
 import decimal
 
 from localcdap.api.record_json import encode_record, format_record
-from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.macros.evaluation import Secrets
 
 
 def show(record, hide=str):

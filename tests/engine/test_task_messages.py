@@ -19,7 +19,7 @@ from localcdap.engine.tasks import task_messages
 from localcdap.engine.tasks.pass_plan import CountKey
 from localcdap.engine.tasks.task_messages import TaskMessageWriter
 from localcdap.messaging.consumer import SpoolReader, SpoolWriter
-from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.macros.evaluation import Secrets
 from localcdap.testing import PipelineTester
 from tests.engine import plugins
 from tests.engine.plugins import NUMBERS

@@ -13,8 +13,7 @@ from localcdap.engine.messages.host import StatementBatch
 from localcdap.home import Home
 from localcdap.host import open_in_process
 from localcdap.host.service_table import SERVICES
-from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.application_model import DeployRequest, DraftRequest
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import read_host_record
 from localcdap.rpc.methods import list_method_names

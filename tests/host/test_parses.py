@@ -11,11 +11,10 @@ from click.testing import CliRunner
 
 from localcdap.api.errors import InvalidPipelineError
 from localcdap.cli.pipelines import validate
-from localcdap.pipeline.document import reader, source
+from localcdap.pipeline.document import reader, values
 from localcdap.pipeline.editing.edits import SetProperty, Undo
 from localcdap.pipeline.editing.service import OpenRequest
-from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.application_model import DeployRequest, DraftRequest
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.pipeline_tests.cases import CaseRequest, CasesRequest
 from localcdap.runs.model import RunRequest
@@ -45,7 +44,7 @@ TEXT = json.dumps(
 def parses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The JSON texts that were parsed as pipelines by this process."""
     found: list[str] = []
-    decode = source.decode_json
+    decode = values.decode_json
 
     def note(document, *args, **more):
         if isinstance(document, str):
@@ -119,7 +118,9 @@ def test_a_command_leaves_the_document_to_the_host(tmp_path: Path, parses: list[
     file = tmp_path / "p.json"
     file.write_text(TEXT, encoding="utf-8")
 
-    answer = CliRunner().invoke(validate.command, [str(file), "--home", str(tmp_path / "home")])
+    answer = CliRunner().invoke(
+        validate.validate_command, [str(file), "--home", str(tmp_path / "home")]
+    )
 
     assert "Missing" in answer.output
     assert parses == []

@@ -8,8 +8,7 @@ from typing import Any
 from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.rules.structure import PipelineStructure
-from localcdap.pipeline.rules.structure_rules import check_structure
+from localcdap.pipeline.rules.structure_rules import PipelineStructure, check_structure
 
 PLUGINS = {
     "source": ("batchsource", "Source"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from localcdap.api.errors import BadRequestError, DocumentError, NotFoundError
 from localcdap.api.pipeline import PipelineValidation, StageValidation
 from localcdap.api.serialization.value_types import encode_schema, pack, unpack
-from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.macros.evaluation import Secrets
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StageSchema, StudioService
 from tests.pipeline.json_documents import JSON, changed_pipelines
 from tests.pipeline.pipelines import config, record, stage

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.library.draft_model import hash_draft
-from localcdap.pipeline.library.earlier_columns import keep_column_numbers
+from localcdap.pipeline.library.application_model import hash_draft
+from localcdap.pipeline.library.earlier_documents import keep_column_numbers
 from localcdap.pipeline.rules.column_numbers import check_column_numbers, number_from_zero
-from localcdap.pipeline.rules.structure import PipelineStructure
+from localcdap.pipeline.rules.structure_rules import PipelineStructure
 from localcdap.store.migration import SHIPPED
 from localcdap.store.store import Store
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.validation.plugins import IndexedPlugins
-from localcdap.pipeline.validation.repairs import apply_repairs
+from localcdap.pipeline.validation.plugins import IndexedPlugins, apply_repairs
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
 from tests.pipeline.pipelines import check

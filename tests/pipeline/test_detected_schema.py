@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.pipeline.detected_schema import detect_output_schema
+from localcdap.pipeline.method_calls import detect_output_schema
 from localcdap.testing.instance import TemporaryInstance
 
 

@@ -19,8 +19,7 @@ from localcdap.api.serialization.value_types import encode_schema
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.pipeline.document.model import PipelineType
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.validation.plugins import IndexedPlugins
-from localcdap.pipeline.validation.repairs import Repair, apply_repairs
+from localcdap.pipeline.validation.plugins import IndexedPlugins, Repair, apply_repairs
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
 from tests.pipeline.pipelines import check, config

@@ -10,7 +10,7 @@ from localcdap.api.config import PluginProperty
 from localcdap.api.errors import NotFoundError
 from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.macros.evaluation import Evaluated, MacroContext, evaluate
-from localcdap.pipeline.macros.functions import create_macro_functions
+from localcdap.pipeline.macros.parser import create_macro_functions
 
 NAMES = ("useConnection", "connection", "host", "user", "query", "format")
 DECLARED = {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.document.upgraded import upgrade_document
+from localcdap.pipeline.document.reader import read_document, upgrade_document
 from localcdap.pipeline.editing.edits import (
     AddStage,
     DuplicateStage,

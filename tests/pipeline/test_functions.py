@@ -6,7 +6,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError, MacroError, NotFoundError
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.functions import (
+from localcdap.pipeline.macros.parser import (
     create_macro_functions,
     evaluate_logical_start_time,
     resolve_logical_start,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from localcdap.api.pipeline import StageConnection
 from localcdap.pipeline.rules.graph import Graph
-from localcdap.pipeline.rules.structure import PipelineStructure
+from localcdap.pipeline.rules.structure_rules import PipelineStructure
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage

@@ -7,7 +7,7 @@ import pytest
 from localcdap.api.config import NamedPlugins
 from localcdap.api.schema import Schema
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.functions import create_macro_functions
+from localcdap.pipeline.macros.parser import create_macro_functions
 from localcdap.pipeline.validation.plugins import IndexedPlugins
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import ConfigureRequest, configure_stage

@@ -9,11 +9,11 @@ import pytest
 from localcdap.api.failures import ADDED_PROPERTY, UNKNOWN_PROPERTY
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.macros.evaluation import MacroContext, evaluate
-from localcdap.pipeline.validation.configured_stage import (
+from localcdap.pipeline.validation.plugins import IndexedPlugins
+from localcdap.pipeline.validation.stage_configuration import (
     find_ignored_properties,
     find_name_warnings,
 )
-from localcdap.pipeline.validation.plugins import IndexedPlugins
 from tests.pipeline.shelf import load_shipped
 
 SERVER = {"jdbcPluginName": "mssql", "database": "shop", "query": "SELECT 1"}

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.failures import Cause, ValidationFailure
-from localcdap.pipeline.macros.functions import create_macro_functions
-from localcdap.pipeline.macros.secrets import HIDDEN, Secrets
+from localcdap.pipeline.macros.evaluation import HIDDEN, Secrets
+from localcdap.pipeline.macros.parser import create_macro_functions
 
 
 def asked(*values: str) -> Secrets:

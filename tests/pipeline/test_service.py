@@ -13,12 +13,10 @@ from localcdap.api.schema import Schema
 from localcdap.api.serialization.value_types import encode_schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.macros.evaluation import MacroContext, Secrets
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StageSchema, StudioService
-from localcdap.pipeline.validation.plugins import PinnedPlugins
-from localcdap.pipeline.validation.repairs import apply_repairs
+from localcdap.pipeline.validation.plugins import PinnedPlugins, apply_repairs
 from localcdap.pipeline.validation.resolution import resolve_pipeline
 from localcdap.sandbox.stage_configuration import configure_stage
 from tests.pipeline.pipelines import config, record, stage

@@ -14,7 +14,7 @@ import pytest
 from localcdap.api.app.connections import Connection, ConnectionPlugin
 from localcdap.api.errors import ConflictError, NotFoundError
 from localcdap.namespaces.preferences import PreferenceLevel
-from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.application_model import DraftRequest
 from localcdap.sync.merge import Side
 from localcdap.sync.model import SyncDirection
 from localcdap.sync.synchronizer import Synchronizer

@@ -7,7 +7,7 @@ import json
 from localcdap.api.app.connections import Connection, ConnectionPlugin
 from localcdap.api.metadata import MetadataEntity
 from localcdap.namespaces.preferences import PreferenceLevel
-from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.application_model import DraftRequest
 from localcdap.schedules.model import ScheduleRequest, ScheduleStatus, TimeTrigger
 from localcdap.sync.merge import Side
 from localcdap.sync.model import SyncDirection

@@ -8,29 +8,138 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from localcdap.api.errors import BadRequestError
-from localcdap.cli.data.prep_input import CLEAR, copy_rows, find_file, find_place
-from localcdap.cli.options import Instance, arguments_option, instance_options, parse_pairs
+from localcdap.api.errors import BadRequestError, NotFoundError
+from localcdap.cli.options import Instance, arguments_option, flag, instance_options, parse_pairs
 from localcdap.cli.output import echo, is_terminal, print_json, secho
 from localcdap.cli.records import print_results
+from localcdap.connectors.all_records import SKIP_LINES, ConnectionData, RecordCopier
+from localcdap.connectors.entities import find_connection
+from localcdap.datasets.file_tables import copy_table
 from localcdap.decoders import convert
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import KEY, Expectation, parse_rules, to_json
 from localcdap.files.atomic import write_file
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.recipe_files import apply_recipe, export_recipe
+from localcdap.pipeline.method_calls import apply_recipe, export_recipe
 from localcdap.runs.recipe_rows import run_recipe_rows
-from localcdap.text import plural
+from localcdap.text import format_available, plural
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from localcdap.host import Cdap
+
+
+CLEAR: Final = "\r\x1b[K"
+"""Moves the cursor to the beginning of the line, and clears it."""
+
+
+def find_place(instance: Instance, data: str) -> tuple[str, str]:
+    """Return the connection that a text begins with, as in ``files:/2026``, and the path after it.
+
+    :raises NotFoundError: when there is no such connection.
+    """
+    with instance.connect() as cdap:
+        names = [each.name for each in cdap.connections.list_connections(instance.namespace)]
+    name = find_connection(data, names)
+    if name is None:
+        wanted = data.partition(":")[0]
+        raise NotFoundError(
+            f"There is no file at '{data}', and no connection '{wanted}'.",
+            f"The connections are: {format_available(wanted, names)}."
+            if names
+            else "Create one: localcdap connections put NAME --type TYPE -p K=V",
+        )
+    return name, data[len(name) + 1 :]
+
+
+def find_file(name: str, how: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
+    """Return the input of the method ``apply`` of Wrangler for a file, or for stdin; None for a table, or
+    data of a connection.
+
+    :param how: the options that say how a file is read.
+    :param folder: for what stdin has.
+    """
+    path = Path(name).absolute()
+    if name == "-":
+        path = folder / "input"
+        with path.open("wb") as stream:
+            shutil.copyfileobj(sys.stdin.buffer, stream)
+    elif not path.exists() and (":" in name or not ("/" in name or path.suffix)):
+        return None
+    return {"path": str(path), **how}
+
+
+def copy_rows(
+    instance: Instance,
+    name: str,
+    how: Mapping[str, Any],
+    arguments: Mapping[str, str],
+    folder: Path,
+) -> dict[str, Any]:
+    """Return the input of the method ``apply`` for all rows of a table or behind a connection.
+
+    :param arguments: of a run that reads them.
+    :param folder: for the file of the rows.
+    :raises NotFoundError: when there is no such table or connection.
+    :raises BadRequestError: when the rows cannot be read, or options of files are given for a table.
+    """
+    file = folder / "rows.parquet"
+    rows = {"path": str(file), "format": "parquet"}
+    given = {key: value for key, value in how.items() if value is not None}
+    if ":" not in name:
+        if given:
+            raise BadRequestError(
+                f"'{name}' is a table, which has a schema: how a file is read does not matter.",
+                f"Leave out {', '.join(sorted(given))}.",
+            )
+        with instance.connect() as cdap:
+            _copy_table(cdap, instance.namespace, name, file)
+        return rows
+    connection, path = find_place(instance, name)
+    keys = {"skip_lines": SKIP_LINES}
+    reading = {keys.get(key, key): _write_option(value) for key, value in given.items()}
+    data = ConnectionData(instance.namespace, connection, path, reading)
+    with instance.connect() as cdap:
+        copier = RecordCopier(cdap.connectors, cdap.runs, lambda: False, _show_share)
+        local = copier.find_file(data)
+        if local:
+            return {"path": local, **how}
+        try:
+            copier.copy(data, copier.find_source(data), arguments, file)
+        finally:
+            if is_terminal():
+                sys.stderr.write(CLEAR)
+    return rows
+
+
+def _copy_table(cdap: Cdap, namespace: str, name: str, file: Path) -> None:
+    names = sorted(each.name for each in cdap.tables.list_tables(namespace))
+    if name not in names:
+        raise NotFoundError(
+            f"There is no file '{name}', and no table '{name}' in the namespace '{namespace}'.",
+            f"The tables are: {format_available(name, names)}." if names else None,
+        )
+    copy_table(cdap.sql, namespace, name, file, lambda: False)
+
+
+def _show_share(share: float | None) -> None:
+    if is_terminal():
+        part = "" if share is None else f" {share:.0%}"
+        sys.stderr.write(f"{CLEAR}  copying the records{part}")
+        sys.stderr.flush()
+
+
+def _write_option(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
 
 _BINARY: Final = ("parquet", "excel")
 _SPARK_ABOVE: Final = "1GB"
@@ -66,7 +175,7 @@ class _PrepGroup(click.Group):
 
 
 @click.group("prep", cls=_PrepGroup)
-def command() -> None:
+def prep_command() -> None:
     """Prepare data with recipes of directives, without a pipeline.
 
     'localcdap prep FILE' opens a file, a table of the namespace, or data of a connection in the terminal
@@ -74,7 +183,7 @@ def command() -> None:
     """
 
 
-@command.command(
+@prep_command.command(
     "open",
     short_help="Open a file, a table or data of a connection in the studio; the word open can be left out.",
 )
@@ -87,7 +196,7 @@ def open_data(instance: Instance, data: str) -> int:
 
     The recipe that was written last for the data is there again.
     """
-    from localcdap.cli.instance.studio import open_target
+    from localcdap.cli.instance.front_ends import open_target
     from localcdap.tui.routes import PrepTarget
 
     path = Path(data)
@@ -136,7 +245,9 @@ def _input_options(function: _Command) -> _Command:
     return function
 
 
-@command.command("apply", short_help="Apply a recipe to a file, a table or data of a connection.")
+@prep_command.command(
+    "apply", short_help="Apply a recipe to a file, a table or data of a connection."
+)
 @click.argument("recipe")
 @click.argument("input_", metavar="FILE|TABLE|CONNECTION:PATH")
 @click.option(
@@ -158,7 +269,7 @@ def _input_options(function: _Command) -> _Command:
     help="A JSON file with rules for the rows of the result. Default: those of the stage, or of a recipe in "
     "JSON.",
 )
-@click.option("--skip-failures", is_flag=True, help="Leave out rows that fail, and go on.")
+@flag("--skip-failures", help="Leave out rows that fail, and go on.")
 @click.option(
     "--errors",
     metavar="FILE",
@@ -265,7 +376,7 @@ def _run(
     return progress
 
 
-@command.command("export", short_help="Write a recipe as SQL or as a script of PySpark.")
+@prep_command.command("export", short_help="Write a recipe as SQL or as a script of PySpark.")
 @click.argument("recipe")
 @click.argument("input_", metavar="INPUT")
 @click.option(
@@ -279,7 +390,7 @@ def _run(
 @click.option("-o", "--output", metavar="FILE", help="Write the program into FILE.")
 @_input_options
 @click.option("--stage", help="The stage with the recipe, if RECIPE is a pipeline with several.")
-@click.option("--skip-failures", is_flag=True, help="Have the program leave out rows that fail.")
+@flag("--skip-failures", help="Have the program leave out rows that fail.")
 @arguments_option
 @instance_options
 def export(
@@ -419,8 +530,7 @@ def _copy_to_stdout(path: Path) -> None:
 
 
 def _print_result(instance: Instance, progress: dict[str, Any], output: str | None) -> None:
-    if instance.json:
-        print_json(progress)
+    if instance.print_json(progress):
         return
     for warning in progress["warnings"]:
         secho(f"! {warning}", fg="yellow", err=True)

@@ -1,7 +1,9 @@
-"""``localcdap lineage``: which pipelines read and write a dataset, where its fields come from and go to."""
+"""``localcdap lineage``, ``audit`` and ``openlineage``: what runs read and wrote, and who did what."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -9,13 +11,18 @@ import click
 from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import DATASET, MetadataEntity
 from localcdap.cli.errors import NO
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.options import Instance, flag, instance_options
 from localcdap.cli.output import echo, print_json, print_table
+from localcdap.files.atomic import replace_file
+from localcdap.text import format_time, plural
 
 if TYPE_CHECKING:
+    from localcdap.host import Cdap
+    from localcdap.metadata.audit import AuditMessage
     from localcdap.metadata.lineage.dataset_lineage import LineageRecord
     from localcdap.metadata.lineage.service import FieldTrace
     from localcdap.metadata.lineage.traversal import FieldGraph
+
 
 _FIELD: Final = "field"
 _USES: Final = {"incoming": "written", "outgoing": "read", "both": "read or written"}
@@ -46,7 +53,7 @@ _USES: Final = {"incoming": "written", "outgoing": "read", "both": "read or writ
 )
 @click.option("--until", metavar="TIME", help="Of a dataset: only runs until this time.")
 @instance_options
-def command(
+def lineage_command(
     instance: Instance,
     entity: str,
     field: str | None,
@@ -109,8 +116,7 @@ def _parse(instance: Instance, text: str, field: str | None) -> tuple[MetadataEn
 
 
 def _print_relations(instance: Instance, found: LineageRecord) -> None:
-    if instance.json:
-        print_json(found)
+    if instance.print_json(found):
         return
     rows = [
         (
@@ -173,3 +179,164 @@ def _list_edges(
         for source, target in graph.same
     ]
     return sorted(rows)
+
+
+_TYPES = ("CREATE", "UPDATE", "TRUNCATE", "DELETE", "ACCESS", "METADATA_CHANGE")
+
+
+@click.command("audit")
+@click.argument("entity", required=False)
+@click.option("--user", metavar="NAME", help="Only messages about what this user did.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    type=click.Choice(_TYPES, case_sensitive=False),
+    help="Only this type of messages; repeatable.",
+)
+@click.option("--since", metavar="TIME", help="Only messages from this time on, such as now-7d.")
+@click.option("--until", metavar="TIME", help="Only messages from before this time.")
+@flag("--all-namespaces", help="Show the messages of every namespace.")
+@click.option("--limit", default=50, show_default=True, help="The most messages.")
+@click.option("--offset", default=0, show_default=True, help="How many messages to leave out.")
+@flag("--prune", help="Delete the messages from before the time of --until, of every namespace.")
+@instance_options
+def audit_command(
+    instance: Instance,
+    entity: str | None,
+    user: str | None,
+    types: tuple[str, ...],
+    since: str | None,
+    until: str | None,
+    all_namespaces: bool,
+    limit: int,
+    offset: int,
+    prune: bool,
+) -> int:
+    """Show the audit log of the namespace, or of ENTITY, newest first.
+
+    The log has a message for each entity that was created, changed or deleted, and for each dataset that a
+    run has read or written, with the user and the time. Messages are kept until --prune deletes them.
+
+    ENTITY is a path, such as datasets/orders or apps/Sales, see 'localcdap metadata get --help'. TIME is now,
+    now-30m, now-12h or now-7d, or a number of seconds since 1970.
+
+    localcdap audit datasets/orders --since now-1d
+    """
+    from localcdap.metadata.audit import AuditQuery, AuditType
+    from localcdap.metadata.entities import parse_entity
+
+    if prune and (until is None or entity or user or types or since):
+        raise click.UsageError("--prune needs --until TIME, and takes no other condition.")
+    if prune:
+        with instance.connect() as cdap:
+            count = cdap.audit.prune(_parse_time(until) or 0)
+        echo(f"{count} messages deleted.")
+        return 0
+    found_entity = None if entity is None else parse_entity(entity, instance.namespace)
+    query = AuditQuery(
+        found_entity,
+        None if all_namespaces or entity else instance.namespace,
+        user,
+        [AuditType(each.upper()) for each in types] or None,
+        _parse_time(since),
+        _parse_time(until),
+        limit,
+        offset,
+    )
+    with instance.connect() as cdap:
+        messages = cdap.audit.list_messages(query)
+    instance.print_list(
+        messages,
+        ("time", "user", "type", "entity", "what"),
+        lambda message: _format_row(instance, message),
+        empty="No messages.",
+    )
+    return 0 if messages else NO
+
+
+def _parse_time(text: str | None) -> int | None:
+    """Return a time in milliseconds since 1970."""
+    from localcdap.metadata.lineage.time_range import parse_time
+
+    return None if text is None else parse_time(text) * 1000
+
+
+def _format_row(instance: Instance, message: AuditMessage) -> tuple[str, str, str, str, str]:
+    from localcdap.metadata.entities import format_entity
+
+    entity = format_entity(message.metadata_entity, relative_to=instance.namespace)
+    what = "; ".join(message.describe())
+    return format_time(message.time), message.user, message.type.value, entity, what
+
+
+_RUNS = 100
+"""The runs whose events are asked for at once."""
+
+
+@click.command("openlineage")
+@click.option(
+    "--export",
+    "file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the events of the deployed pipelines and of all runs of the namespace into FILE, one on each "
+    "line.",
+)
+@flag("--pipelines-only", help="Leave out the events of runs (--export).")
+@instance_options
+def openlineage_command(instance: Instance, file: Path | None, pipelines_only: bool) -> int:
+    """Show to which file and server events of OpenLineage are sent, and how many wait; or write past events
+    into a file.
+
+    OpenLineage is a standard for events about pipelines and runs. The settings openlineage.file and
+    openlineage.url switch them on. --export writes the events that would have been sent, also while they are
+    off; their column lineage and tags are the present ones.
+    """
+    if pipelines_only and file is None:
+        raise click.UsageError("--pipelines-only needs --export FILE.")
+    with instance.connect() as cdap:
+        if file is None:
+            return _show(instance, cdap)
+        count = _write(file, _list_events(cdap, instance.namespace, pipelines_only))
+    instance.print(
+        {"events": count, "file": str(file)}, f"{plural(count, 'event')} written to {file}."
+    )
+    return 0 if count else NO
+
+
+def _show(instance: Instance, cdap: Cdap) -> int:
+    found = cdap.openlineage.list_destinations()
+    instance.print_list(
+        found,
+        ("target", "waiting", "dropped", "refused", "error"),
+        lambda each: (each.target, each.waiting, each.dropped, each.refused, each.error or ""),
+        empty="Events of OpenLineage are off. Set openlineage.file or openlineage.url in localcdap.toml "
+        "to send them to a file or a server.",
+        numbers="waiting dropped refused",
+    )
+    return 0 if found else NO
+
+
+def _list_events(cdap: Cdap, namespace: str, pipelines_only: bool) -> Iterator[str]:
+    yield from cdap.openlineage.list_job_events(namespace)
+    after: str | None = None
+    while not pipelines_only:
+        page = cdap.openlineage.list_run_events(namespace, after, _RUNS)
+        yield from page.events
+        after = page.last
+        if after is None:
+            return
+
+
+def _write(file: Path, events: Iterator[str]) -> int:
+    """Write events into a file; return how many they are."""
+    count = 0
+    with (
+        replace_file(file) as new_file,
+        new_file.open("w", encoding="utf-8", errors="replace") as lines,
+    ):
+        for event in events:
+            lines.write(f"{event}\n")
+            count += 1
+    return count

@@ -10,8 +10,15 @@ import click
 from localcdap.api.errors import BadRequestError
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope
 from localcdap.cli.files import read_text
-from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, print_json_text, print_table
+from localcdap.cli.options import (
+    Instance,
+    flag,
+    instance_options,
+    pairs_option,
+    parse_pairs,
+    repeatable,
+)
+from localcdap.cli.output import echo, print_json_text, print_table
 from localcdap.files.atomic import write_file
 
 if TYPE_CHECKING:
@@ -34,7 +41,7 @@ _scope_option = click.option(
 
 
 @click.group("metadata")
-def command() -> None:
+def metadata_command() -> None:
     """Show, change or search the tags and properties of pipelines, tables, fields, artifacts and plugins.
 
     localcdap writes those of the scope SYSTEM: name, time of creation, schema and more. Users add tags and
@@ -42,7 +49,7 @@ def command() -> None:
     """
 
 
-@command.command("get", help=f"Show the metadata of an entity.\n\n{_ENTITY}")
+@metadata_command.command("get", help=f"Show the metadata of an entity.\n\n{_ENTITY}")
 @click.argument("entity")
 @_type_option
 @_scope_option
@@ -50,8 +57,7 @@ def command() -> None:
 def get(instance: Instance, entity: str, type_: str | None, scope: str | None) -> None:
     with instance.connect() as cdap:
         found = cdap.metadata.get(_parse(instance, entity, type_), _to_scope(scope))
-    if instance.json:
-        print_json(found)
+    if instance.print_json(found):
         return
     rows = [row for each in MetadataScope for row in _list_rows(each, found.get(each))]
     if rows:
@@ -60,13 +66,11 @@ def get(instance: Instance, entity: str, type_: str | None, scope: str | None) -
         echo("No metadata.", err=True)
 
 
-@command.command("add", help=f"Add tags to an entity, and set properties.\n\n{_ENTITY}")
+@metadata_command.command("add", help=f"Add tags to an entity, and set properties.\n\n{_ENTITY}")
 @click.argument("entity")
 @_type_option
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Add this tag; repeatable.")
-@click.option(
-    "--property", "properties", multiple=True, metavar="K=V", help="Set this property; repeatable."
-)
+@repeatable("--tag", "tags", metavar="TAG", help="Add this tag; repeatable.")
+@pairs_option("--property", "properties", help="Set this property; repeatable.")
 @instance_options
 def add(
     instance: Instance,
@@ -83,16 +87,12 @@ def add(
     _print_change(instance, change)
 
 
-@command.command("remove", help=f"Remove tags and properties of an entity.\n\n{_ENTITY}")
+@metadata_command.command("remove", help=f"Remove tags and properties of an entity.\n\n{_ENTITY}")
 @click.argument("entity")
 @_type_option
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Remove this tag; repeatable.")
-@click.option(
-    "--property", "properties", multiple=True, metavar="K", help="Remove this property; repeatable."
-)
-@click.option(
-    "--all", "everything", is_flag=True, help="Remove all tags and properties that users added."
-)
+@repeatable("--tag", "tags", metavar="TAG", help="Remove this tag; repeatable.")
+@repeatable("--property", "properties", metavar="K", help="Remove this property; repeatable.")
+@flag("--all", "everything", help="Remove all tags and properties that users added.")
 @instance_options
 def remove(
     instance: Instance,
@@ -113,18 +113,17 @@ def remove(
     _print_change(instance, change)
 
 
-@command.command("search", short_help="Find entities by their metadata.")
+@metadata_command.command("search", short_help="Find entities by their metadata.")
 @click.argument("query", nargs=-1)
-@click.option(
+@repeatable(
     "--type",
     "types",
-    multiple=True,
     metavar="TYPE",
     help="Only entities of this type, such as dataset; repeatable.",
 )
 @_scope_option
-@click.option("--all-namespaces", is_flag=True, help="Search every namespace.")
-@click.option("--hidden", is_flag=True, help="Also find entities whose name begins with '_'.")
+@flag("--all-namespaces", help="Search every namespace.")
+@flag("--hidden", help="Also find entities whose name begins with '_'.")
 @click.option(
     "--sort",
     metavar="ORDER",
@@ -168,15 +167,15 @@ def search(
     )
     with instance.connect() as cdap:
         found = cdap.metadata.search(request)
-    if instance.json:
-        print_json(found)
-    else:
+    if not instance.print_json(found):
         _print_results(instance, found)
     if not found.results:
         raise click.exceptions.Exit(1)
 
 
-@command.command("export", short_help="Write the tags and properties that users added into a file.")
+@metadata_command.command(
+    "export", short_help="Write the tags and properties that users added into a file."
+)
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @instance_options
 def export(instance: Instance, file: Path | None) -> None:
@@ -195,23 +194,21 @@ def export(instance: Instance, file: Path | None) -> None:
     echo(f"{file} written.", err=True)
 
 
-@command.command("import", short_help="Add the tags and properties of a file of 'metadata export'.")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "--replace",
-    is_flag=True,
-    help="Remove what else users added to the entities in FILE.",
+@metadata_command.command(
+    "import", short_help="Add the tags and properties of a file of 'metadata export'."
 )
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@flag("--replace", help="Remove what else users added to the entities in FILE.")
 @instance_options
 def import_(instance: Instance, file: Path, replace: bool) -> None:
     """Add the tags and properties of a file that 'metadata export' wrote; all of them or none."""
     found = _read_file(file, instance.namespace)
     with instance.connect() as cdap:
         count = cdap.metadata.import_all(found, replace)
-    if instance.json:
-        print_json({"entities": len(found), "changed": count})
-    else:
-        echo(f"Entities read: {len(found)}; changed: {count}.")
+    instance.print(
+        {"entities": len(found), "changed": count},
+        f"Entities read: {len(found)}; changed: {count}.",
+    )
 
 
 def _read_file(file: Path, namespace: str) -> list[UserMetadata]:
@@ -240,8 +237,7 @@ def _list_rows(scope: MetadataScope, metadata: Metadata) -> list[tuple[str, str,
 
 def _print_change(instance: Instance, change: MetadataChange) -> None:
     before, after = change.before.user, change.after.user
-    if instance.json:
-        print_json(after)
+    if instance.print_json(after):
         return
     from localcdap.metadata.entities import format_entity, to_stored
 

@@ -12,8 +12,8 @@ import msgspec
 
 from localcdap.api.errors import ConflictError, LocalcdapError
 from localcdap.cli.errors import NO
-from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json, secho
+from localcdap.cli.options import Instance, flag, instance_options, repeatable
+from localcdap.cli.output import echo, print_error, print_json, secho
 from localcdap.sync.merge import Side
 from localcdap.sync.model import SyncAction, SyncDirection, SyncOutcome, SyncPlan
 from localcdap.sync.synchronizer import Synchronizer
@@ -42,38 +42,25 @@ class _Options(msgspec.Struct):
 
 @click.command("sync")
 @click.argument("words", nargs=-1, required=True, metavar="[status|pull|push] DIR")
-@click.option("--yes", "-y", is_flag=True, help="Delete, and overwrite files, without a question.")
-@click.option(
+@flag("--yes", "-y", help="Delete, and overwrite files, without a question.")
+@repeatable(
     "--ours",
-    multiple=True,
     metavar="ADDRESS",
     help="In this conflict, or those of this entity, take what the instance has; all: in all. Repeatable.",
 )
-@click.option(
-    "--theirs",
-    multiple=True,
-    metavar="ADDRESS",
-    help="The same, but take what the folder has.",
-)
-@click.option(
+@repeatable("--theirs", metavar="ADDRESS", help="The same, but take what the folder has.")
+@flag(
     "--fix",
-    is_flag=True,
     help="Deploy pipelines with installed versions of plugins where theirs are missing; files stay as is.",
 )
-@click.option(
-    "--format",
-    "formats",
-    is_flag=True,
-    help="Write files that were edited by hand in canonical form.",
-)
-@click.option("--watch", is_flag=True, help="Go on with each change of either side, until ctrl+c.")
-@click.option(
+@flag("--format", "formats", help="Write files that were edited by hand in canonical form.")
+@flag("--watch", help="Go on with each change of either side, until ctrl+c.")
+@flag(
     "--restart",
-    is_flag=True,
     help="Forget what was synchronized with DIR before, and compare everything from the start.",
 )
 @instance_options
-def command(
+def sync_command(
     instance: Instance,
     words: tuple[str, ...],
     yes: bool,
@@ -135,9 +122,7 @@ def _split(words: tuple[str, ...]) -> tuple[str, Path]:
 
 
 def _show_status(instance: Instance, plan: SyncPlan) -> int:
-    if instance.json:
-        print_json(plan)
-    else:
+    if not instance.print_json(plan):
         _print_plan(plan)
         if plan.is_empty:
             echo("Nothing differs.")
@@ -156,9 +141,7 @@ def _synchronize(
     if questions and not options.yes and not _agree(instance, questions):
         return _refuse(instance, plan, "Nothing was changed; --yes goes on without a question.")
     outcome = synchronizer.apply(plan, fix=options.fix)
-    if instance.json:
-        print_json({"plan": plan, "outcome": outcome})
-    else:
+    if not instance.print_json({"plan": plan, "outcome": outcome}):
         _print_outcome(plan, outcome)
     return NO if outcome.problems else 0
 
@@ -178,9 +161,7 @@ def _agree(instance: Instance, questions: list[str]) -> bool:
 
 def _print_plan(plan: SyncPlan) -> None:
     for problem in plan.problems:
-        secho(problem.message, fg="red", err=True)
-        if problem.corrective_action:
-            echo(f"  {problem.corrective_action}", err=True)
+        print_error(problem.message, problem.corrective_action, indent="  ", err=True)
     for change in plan.instance:
         _print_line("instance", change.action, change.title)
     for file in plan.files:
@@ -204,9 +185,7 @@ def _print_line(where: str, action: SyncAction, what: str) -> None:
 
 def _print_outcome(plan: SyncPlan, outcome: SyncOutcome) -> None:
     for problem in outcome.problems:
-        secho(problem.message, fg="red", err=True)
-        if problem.corrective_action:
-            echo(f"  {problem.corrective_action}", err=True)
+        print_error(problem.message, problem.corrective_action, indent="  ", err=True)
     if outcome.problems:
         echo("Nothing was changed.", err=True)
         return

@@ -1,4 +1,4 @@
-"""``localcdap diff A B``: show the differences between two pipelines."""
+"""``localcdap diff`` and ``impact``: what differs between pipelines, and what a change of one breaks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import click
 import msgspec
 
 from localcdap.api.errors import LocalcdapError
-from localcdap.api.failures import ValidationFailure
-from localcdap.api.pipeline import StageConnection
 from localcdap.cli.errors import NO
-from localcdap.cli.files import get_deployed, is_file, read_pipeline
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.files import get_deployed, is_file, read_pipeline, read_text
+from localcdap.cli.options import Instance, arguments_option, instance_options, parse_pairs
 from localcdap.cli.output import StyledText, echo, print_failures, print_json, secho
 from localcdap.pipeline.comparison import (
     Difference,
@@ -21,11 +19,16 @@ from localcdap.pipeline.comparison import (
     compare_lines,
     compare_pipelines,
 )
-from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
+from localcdap.text import plural
 
 if TYPE_CHECKING:
+    from localcdap.api.failures import ValidationFailure
+    from localcdap.api.pipeline import StageConnection
     from localcdap.host import Cdap
+    from localcdap.metadata.lineage.impact_service import ImpactReport
+    from localcdap.pipeline.document.model import PipelineDocument
+
 
 _DRAFT: Final = "draft:"
 """The prefix that marks the name of a draft."""
@@ -41,7 +44,7 @@ _MARKS = {
 @click.argument("a")
 @click.argument("b")
 @instance_options
-def command(instance: Instance, a: str, b: str) -> int:
+def diff_command(instance: Instance, a: str, b: str) -> int:
     """Show the differences between the pipelines A and B, by stage, property and connection.
 
     A and B are files ('-' is standard input), deployed pipelines NAME or NAME@VERSION, or drafts
@@ -57,7 +60,7 @@ def command(instance: Instance, a: str, b: str) -> int:
     elif comparison.is_equal:
         echo("No differences.")
     else:
-        _print(comparison)
+        _print_comparison(comparison)
     if comparison.stages:
         _print_ignored_differences(instance, comparison, first, second)
     return 0 if comparison.is_equal else NO
@@ -126,7 +129,7 @@ def _is_different(stage: StageDifference | None, property: str | None) -> bool:
     return any(change.what == property for change in stage.changes)
 
 
-def _print(comparison: PipelineComparison) -> None:
+def _print_comparison(comparison: PipelineComparison) -> None:
     if comparison.settings:
         secho("pipeline", bold=True)
         _print_changes(comparison.settings)
@@ -191,3 +194,55 @@ def _format_line(value: Any) -> str:
     if isinstance(value, str) and value and value == value.strip() and "\n" not in value:
         return value
     return msgspec.json.encode(value).decode()
+
+
+@click.command("impact")
+@click.argument("file")
+@click.option(
+    "--against",
+    metavar="PIPELINE",
+    help="The deployed pipeline NAME or NAME@VERSION, or the file, to compare with; default: the deployed "
+    "pipeline of the same name.",
+)
+@arguments_option
+@instance_options
+def impact_command(
+    instance: Instance, file: str, against: str | None, arguments: tuple[str, ...]
+) -> int:
+    """Compare the pipeline in FILE with the deployed one of its name, before it is deployed or run.
+
+    The answer lists changed fields of stages, changed fields of the datasets that the pipeline writes, and
+    the other pipelines that depend on these fields; also the fields that it reads and does not use, and the
+    fields of its datasets that no pipeline writes. A dataset is a table, a file or what else a source or sink
+    reads or writes.
+
+    The exit code is 1 when a dataset loses or changes a field, or when another pipeline depends on one.
+    """
+    from localcdap.metadata.lineage.impact_service import ImpactRequest
+
+    request = ImpactRequest(
+        read_text(file), instance.namespace, file, against, None, parse_pairs(arguments)
+    )
+    if against is not None and is_file(against):
+        request.against_document = read_text(against)
+    with instance.connect() as cdap:
+        report = cdap.impact.assess(request)
+    instance.print(report, _print_report)
+    return NO if report.breaks else 0
+
+
+def _print_report(report: ImpactReport) -> None:
+    from localcdap.metadata.lineage.impact_text import describe_impact, summarize_impact
+
+    echo(summarize_impact(report))
+    if report.against is None:
+        echo("Compare it with another one, or with a file: --against PIPELINE.")
+    if report.errors:
+        secho(
+            f"The pipeline has {plural(len(report.errors), 'failure')}: what follows may be incomplete.",
+            fg="yellow",
+        )
+    for title, lines in describe_impact(report):
+        echo(StyledText(title, bold=True))
+        for line in lines:
+            echo(f"  {line}")

@@ -8,7 +8,7 @@ import click
 
 from localcdap.cli.files import NamedPipeline
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import StyledText, echo, print_json, secho
+from localcdap.cli.output import StyledText, echo, secho
 from localcdap.expectations.results import RuleResult, RuleTrend, format_share
 from localcdap.expectations.rules import Expectation, to_json
 from localcdap.pipeline.document.model import PipelineDocument
@@ -29,7 +29,7 @@ _SHOWN_RUNS: Final = 8
     help="The newest runs that are looked at.",
 )
 @instance_options
-def command(instance: Instance, pipeline: str, limit: int) -> None:
+def expectations_command(instance: Instance, pipeline: str, limit: int) -> None:
     """Show the expectations of the pipeline in FILE ('-' is standard input), or of the deployed pipeline
     NAME, and the violations that its newest runs found, the oldest first.
 
@@ -41,8 +41,7 @@ def command(instance: Instance, pipeline: str, limit: int) -> None:
         name = document.name or named.name
         runs = cdap.runs.list_runs(instance.namespace, pipeline=name, limit=limit)
     trends = collect_run_trends(runs)
-    if instance.json:
-        print_json({"stages": _list_stages(document), "trends": trends})
+    if instance.print_json({"stages": _list_stages(document), "trends": trends}):
         return
     _print(document, trends)
 

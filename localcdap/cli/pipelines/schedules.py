@@ -2,26 +2,153 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+import msgspec
 
-from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import StyledText, echo, print_json, print_list, print_table, secho
-from localcdap.cli.pipelines.schedule_requests import Duration, RequestOptions, build_request
+from localcdap.api.errors import BadRequestError
+from localcdap.cli.files import read_text
+from localcdap.cli.options import Instance, flag, instance_options, parse_pairs, repeatable
+from localcdap.cli.output import StyledText, echo, print_facts, print_json, print_table, secho
+from localcdap.decoders import convert
 from localcdap.files.atomic import write_file
-from localcdap.schedules.model import EventKind, ScheduleEvent, ScheduleStatus
+from localcdap.schedules.mappings import TriggerMapping
+from localcdap.schedules.model import (
+    MAPPING,
+    ConcurrencyConstraint,
+    Constraint,
+    DelayConstraint,
+    EventKind,
+    LastRunConstraint,
+    ScheduleEvent,
+    ScheduleRequest,
+    ScheduleStatus,
+    TimeTrigger,
+    Trigger,
+)
+from localcdap.schedules.texts import (
+    combine,
+    parse_argument_mapping,
+    parse_duration,
+    parse_partition_trigger,
+    parse_property_mapping,
+    parse_run_trigger,
+    parse_time_range,
+    write_mapping,
+)
 from localcdap.text import format_time, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from localcdap.host.cdap import Cdap
+    from localcdap.host import Cdap
     from localcdap.schedules.model import PlannedTime, Schedule, ScheduleSummary
+
+
+class Duration(click.ParamType[int]):
+    """A time such as ``90s``, ``10m``, ``2h`` or ``1d``, in milliseconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_duration(str(value))
+        except BadRequestError as error:
+            self.fail(error.message)
+
+
+class RequestOptions(msgspec.Struct):
+    """The options that say what a schedule is."""
+
+    file: str | None
+    cron: str | None
+    time_zone: str | None
+    after: Sequence[str]
+    partitions: Sequence[str]
+    any_of: bool
+    arguments: Sequence[str]
+    mapped: Sequence[str]
+    mapped_properties: Sequence[str]
+    max_runs: int | None
+    delay: int | None
+    last_run: int | None
+    between: str | None
+    wait: bool
+    timeout: int | None
+    description: str | None
+
+
+def build_request(options: RequestOptions, namespace: str) -> ScheduleRequest:
+    """Return the request for a schedule, with what the options leave out as None.
+
+    :param namespace: of pipelines and datasets that are named without one.
+    :raises BadRequestError: when an option or the file cannot be read.
+    """
+    request = ScheduleRequest() if options.file is None else _read_file(options.file)
+    request.trigger = _build_trigger(options, namespace) or request.trigger
+    request.constraints = _build_constraints(options) or request.constraints
+    properties = parse_pairs(options.arguments)
+    mapping = _build_mapping(options)
+    if mapping is not None:
+        properties[MAPPING] = mapping
+    if properties:
+        request.properties = {**(request.properties or {}), **properties}
+    if options.description is not None:
+        request.description = options.description
+    if options.timeout is not None:
+        request.timeout_millis = options.timeout
+    return request
+
+
+def _read_file(name: str) -> ScheduleRequest:
+    text = read_text(name)
+    try:
+        return convert(json.loads(text), ScheduleRequest, strict=False)
+    except (ValueError, msgspec.ValidationError) as error:
+        raise BadRequestError(
+            f"{name} is not a valid schedule: {error}.",
+            "Write the JSON of CDAP's ScheduleDetail, such as 'localcdap schedules show --json' prints.",
+        ) from None
+
+
+def _build_trigger(options: RequestOptions, namespace: str) -> Trigger | None:
+    found: list[Trigger] = []
+    if options.cron is not None:
+        found.append(TimeTrigger(options.cron, options.time_zone))
+    found += [parse_run_trigger(each, namespace) for each in options.after]
+    found += [parse_partition_trigger(each, namespace) for each in options.partitions]
+    return combine(found, any_of=options.any_of)
+
+
+def _build_constraints(options: RequestOptions) -> list[Constraint]:
+    wait, found = options.wait, list[Constraint]()
+    if options.max_runs is not None:
+        found.append(ConcurrencyConstraint(options.max_runs, wait))
+    if options.delay is not None:
+        found.append(DelayConstraint(options.delay))
+    if options.last_run is not None:
+        found.append(LastRunConstraint(options.last_run, wait))
+    if options.between is not None:
+        found.append(parse_time_range(options.between, options.time_zone, waits=wait))
+    return found
+
+
+def _build_mapping(options: RequestOptions) -> str | None:
+    """Return what the run takes from the triggering one; None when it takes nothing."""
+    return write_mapping(
+        TriggerMapping(
+            [parse_argument_mapping(each) for each in options.mapped],
+            [parse_property_mapping(each) for each in options.mapped_properties],
+        )
+    )
+
 
 _ACTIONS: Final = (
     "list",
@@ -52,40 +179,31 @@ _DAY_MS: Final = 86_400_000
     "--cron", metavar="FIELDS", help="When: five fields, or those of Quartz (add, update)."
 )
 @click.option("--time-zone", metavar="ZONE", help="The zone of times; default: the machine's.")
-@click.option(
+@repeatable(
     "--after",
-    multiple=True,
     metavar="PIPELINE[=STATUS]",
     help="After a run of a pipeline; STATUS is COMPLETED, FAILED or KILLED, or several with commas.",
 )
-@click.option(
-    "--partitions",
-    multiple=True,
-    metavar="DATASET[=N]",
-    help="When a dataset has N new partitions; default: 1.",
+@repeatable(
+    "--partitions", metavar="DATASET[=N]", help="When a dataset has N new partitions; default: 1."
 )
-@click.option(
-    "--any", "any_of", is_flag=True, help="One of several triggers is enough; default: all."
-)
-@click.option(
+@flag("--any", "any_of", help="One of several triggers is enough; default: all.")
+@repeatable(
     "-a",
     "--argument",
     "arguments",
-    multiple=True,
     metavar="KEY=VALUE",
     help="An argument of its runs, the value of the macro ${KEY}; repeatable.",
 )
-@click.option(
+@repeatable(
     "--map",
     "mapped",
-    multiple=True,
     metavar="ARGUMENT=SOURCE",
     help="An argument from that of the triggering run.",
 )
-@click.option(
+@repeatable(
     "--map-property",
     "mapped_properties",
-    multiple=True,
     metavar="ARGUMENT=STAGE.PROPERTY",
     help="An argument from a property of the triggering pipeline.",
 )
@@ -97,15 +215,13 @@ _DAY_MS: Final = 86_400_000
     "--last-run", type=Duration(), metavar="TIME", help="Only this long after the last run."
 )
 @click.option("--between", metavar="HH:MM-HH:MM [ZONE]", help="Only at these times of the day.")
-@click.option(
-    "--wait", is_flag=True, help="Wait for these conditions, instead of dropping the run."
-)
+@flag("--wait", help="Wait for these conditions, instead of dropping the run.")
 @click.option(
     "--timeout", type=Duration(), metavar="TIME", help="How long to wait at most; default: 1d."
 )
 @click.option("--description", metavar="TEXT", help="What it is for.")
 @click.option("--file", metavar="FILE", help="Its JSON as CDAP has it; '-' is standard input.")
-@click.option("--enable", "enables", is_flag=True, help="Enable it at once (add).")
+@flag("--enable", "enables", help="Enable it at once (add).")
 @click.option("--count", default=5, type=click.IntRange(1, 1000), help="How many times (next).")
 @click.option("--days", default=7, type=click.IntRange(1, 366), help="How far ahead (planned).")
 @click.option("--limit", default=50, type=click.IntRange(1, 10_000), help="How many (history).")
@@ -120,7 +236,7 @@ _DAY_MS: Final = 86_400_000
     "--directory", type=click.Path(file_okay=False), help="Write the files there (export)."
 )
 @instance_options
-def command(
+def schedules_command(
     instance: Instance,
     action: str,
     pipeline: str | None,
@@ -194,8 +310,7 @@ def _change(
         found = change(*key, request)
         if enables and found.status is ScheduleStatus.SUSPENDED:
             found = schedules.enable(*key)
-    if instance.json:
-        print_json(found)
+    if instance.print_json(found):
         return
     if found is None:
         echo(f"Deleted schedule '{key[2]}' of {key[1]}.")
@@ -257,7 +372,7 @@ def _list(instance: Instance, cdap: Cdap, pipeline: str | None) -> None:
     from localcdap.schedules.triggers import describe_trigger
 
     found = cdap.schedules.list_schedules(instance.namespace, pipeline)
-    print_list(
+    instance.print_list(
         found,
         ("pipeline", "schedule", "trigger", "status", "next", "last"),
         lambda each: (
@@ -268,7 +383,6 @@ def _list(instance: Instance, cdap: Cdap, pipeline: str | None) -> None:
             format_time(each.next_runtime),
             _describe_last(each),
         ),
-        as_json=instance.json,
         empty="No schedules. Make one: localcdap schedules add PIPELINE NAME --cron '0 3 * * *'",
     )
 
@@ -281,8 +395,7 @@ def _describe_last(summary: ScheduleSummary) -> str:
 
 
 def _show(instance: Instance, cdap: Cdap, schedule: Schedule) -> None:
-    if instance.json:
-        print_json(schedule)
+    if instance.print_json(schedule):
         return
     from localcdap.schedules.constraints import describe_constraint
     from localcdap.schedules.triggers import describe_trigger
@@ -301,9 +414,7 @@ def _show(instance: Instance, cdap: Cdap, schedule: Schedule) -> None:
         ("changed", format_time(schedule.last_update_time)),
         *((f"-a {name}", value) for name, value in sorted(schedule.properties.items())),
     ]
-    for label, value in facts:
-        if value:
-            echo(f"{label:12} {value}")
+    print_facts(facts)
     key = (schedule.namespace, schedule.application, schedule.name)
     events = cdap.schedules.list_events(*key, 10)
     if events:
@@ -341,7 +452,7 @@ def _print_times(instance: Instance, found: Sequence[PlannedTime]) -> None:
 
 def _print_jobs(instance: Instance, cdap: Cdap, pipeline: str | None, name: str | None) -> None:
     found = cdap.schedules.list_jobs(instance.namespace, pipeline, name)
-    print_list(
+    instance.print_list(
         found,
         ("pipeline", "schedule", "state", "since", "got"),
         lambda each: (
@@ -351,14 +462,12 @@ def _print_jobs(instance: Instance, cdap: Cdap, pipeline: str | None, name: str 
             format_time(each.created),
             plural(len(each.notifications), "notification"),
         ),
-        as_json=instance.json,
         empty="No jobs: nothing that was triggered waits.",
     )
 
 
 def _print_history(instance: Instance, events: Sequence[ScheduleEvent]) -> None:
-    if instance.json:
-        print_json(events)
+    if instance.print_json(events):
         return
     if not events:
         echo("Nothing was triggered yet.", err=True)
@@ -387,8 +496,7 @@ def _export(instance: Instance, schedule: Schedule, form: str, directory: str | 
         if form == "crontab"
         else build_units(schedule, invocation)
     )
-    if instance.json:
-        print_json(files)
+    if instance.print_json(files):
         return
     for name, text in files.items():
         if directory is not None:

@@ -12,10 +12,11 @@ from localcdap.cli.options import (
     Instance,
     arguments_option,
     fix_option,
+    flag,
     instance_options,
     parse_pairs,
 )
-from localcdap.cli.output import echo, print_failures, print_json, secho
+from localcdap.cli.output import echo, print_failures, secho
 from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.text import plural
@@ -26,14 +27,10 @@ from localcdap.text import plural
 @click.option("--stage", metavar="S", help="Show this stage only.")
 @arguments_option
 @fix_option
-@click.option(
-    "--connected",
-    is_flag=True,
-    help="Also check the files and systems that the pipeline uses, as a run does.",
-)
+@flag("--connected", help="Also check the files and systems that the pipeline uses, as a run does.")
 @record_option
 @instance_options
-def command(
+def validate_command(
     instance: Instance,
     pipeline: str,
     stage: str | None,
@@ -63,9 +60,7 @@ def command(
             if stage is None
             else cdap.studio.validate_pipeline_stage(request, stage)
         )
-    if instance.json:
-        print_json(answer)
-    else:
+    if not instance.print_json(answer):
         _print(answer, pipeline)
     return NO if answer.errors else 0
 

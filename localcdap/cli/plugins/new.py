@@ -21,7 +21,7 @@ from localcdap.authoring.artifact import (
     write_artifact,
 )
 from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json, secho
+from localcdap.cli.output import echo, secho
 from localcdap.home import find_home
 from localcdap.settings import load_settings
 
@@ -38,14 +38,14 @@ _directory_option = click.option(
 
 
 @click.group("new")
-def command() -> None:
+def new_command() -> None:
     """Scaffold the source code of a plugin or a dataset type.
 
     Example: localcdap new plugin CleanText --type transform
     """
 
 
-@command.command("plugin", short_help="Scaffold an artifact with a plugin and its tests.")
+@new_command.command("plugin", short_help="Scaffold an artifact with a plugin and its tests.")
 @click.argument("name")
 @click.option(
     "--type",
@@ -75,14 +75,16 @@ def plugin(instance: Instance, name: str, type_: str, directory: Path | None) ->
                 raise _create_taken_error(type_, each.name, where)
         _reject_taken_artifact(cdap, instance, names)
     folder = write_artifact(names, type_, parent)
-    if instance.json:
-        print_json({"artifact": names.artifact, "type": type_, "name": name, "path": str(folder)})
-    else:
+    if not instance.print_json(
+        {"artifact": names.artifact, "type": type_, "name": name, "path": str(folder)}
+    ):
         commands = ["localcdap plugins", f"localcdap plugin {type_} {names.plugin}"]
         _print_next_steps(folder, commands, plugin_folder, _format_instance_options(instance))
 
 
-@command.command("dataset", short_help="Scaffold an artifact with a dataset type and its tests.")
+@new_command.command(
+    "dataset", short_help="Scaffold an artifact with a dataset type and its tests."
+)
 @click.argument("name")
 @_directory_option
 @instance_options
@@ -102,9 +104,7 @@ def dataset(instance: Instance, name: str, directory: Path | None) -> None:
         _reject_taken_artifact(cdap, instance, names)
     parent = plugin_folder if directory is None else directory.absolute()
     folder = write_artifact(names, DATASET, parent)
-    if instance.json:
-        print_json({"artifact": names.artifact, "type": name, "path": str(folder)})
-    else:
+    if not instance.print_json({"artifact": names.artifact, "type": name, "path": str(folder)}):
         commands = ["localcdap datasets types"]
         _print_next_steps(folder, commands, plugin_folder, _format_instance_options(instance))
 

@@ -16,7 +16,7 @@ from localcdap.cli.options import (
     instance_options,
     parse_pairs,
 )
-from localcdap.cli.output import echo, print_json, secho
+from localcdap.cli.output import echo, secho
 from localcdap.cli.records import (
     print_alerts,
     print_altered,
@@ -52,7 +52,7 @@ _MOST_ON_SCREEN: Final = 50
 )
 @fix_option
 @instance_options
-def command(
+def debug_command(
     instance: Instance,
     pipeline: str,
     stage: str,
@@ -83,10 +83,7 @@ def command(
             use_suggested=fix,
         )
         answer = cdap.debugging.debug(request)
-    if instance.json:
-        print_json(answer)
-    else:
-        _print(answer)
+    instance.print(answer, _print)
     return NO if answer.errors else 0
 
 

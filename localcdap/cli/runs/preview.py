@@ -1,4 +1,4 @@
-"""``localcdap preview FILE|NAME``: run a pipeline on a few records and show the records of each stage."""
+"""``localcdap preview`` and ``run --explain``: the records of each stage, or how Spark would compute them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from localcdap.cli.options import (
     instance_options,
     parse_pairs,
 )
-from localcdap.cli.output import echo, print_failures, print_json, secho
+from localcdap.cli.output import echo, print_error, print_failures, print_json, secho
 from localcdap.cli.records import (
     print_alerts,
     print_altered,
@@ -24,9 +24,10 @@ from localcdap.cli.records import (
     print_rejected,
     print_results,
 )
-from localcdap.cli.runs.backfill import logical_start_options, set_logical_start
 from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
+from localcdap.cli.runs.run import logical_start_options, set_logical_start
 from localcdap.engine.messages.samples import StageSample
+from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import (
     DEFAULT_TIMEOUT_MINUTES,
     Preview,
@@ -37,6 +38,7 @@ from localcdap.text import format_duration, plural
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap
+
 
 _WAIT_S: Final = 10.0
 _MOST_ON_SCREEN: Final = 10
@@ -64,7 +66,7 @@ _MOST_ON_SCREEN: Final = 10
 @record_option
 @fix_option
 @instance_options
-def command(
+def preview_command(
     instance: Instance,
     pipeline: str,
     stage: str | None,
@@ -100,9 +102,7 @@ def command(
         preview = run_preview(cdap, request)
     if stage is not None:
         preview.stages = {name: each for name, each in preview.stages.items() if name == stage}
-    if instance.json:
-        print_json(preview)
-    else:
+    if not instance.print_json(preview):
         _print(preview, every=stage is not None)
     return 0 if preview.status is PreviewStatus.COMPLETED else NO
 
@@ -133,9 +133,7 @@ def _print(preview: Preview, *, every: bool) -> None:
     echo(f"  preview of {preview.pipeline}{f'  in {took}' if took else ''}")
     error = preview.error
     if error is not None and not any(each.problems for each in preview.stages.values()):
-        secho(error.message, fg="red")
-        if error.corrective_action:
-            echo(error.corrective_action)
+        print_error(error.message, error.corrective_action)
         for frame in error.trace:
             echo(f"  {frame.rstrip()}")
 
@@ -158,3 +156,35 @@ def _print_stage(name: str, sample: StageSample, *, every: bool) -> None:
     for problem in sample.problems:
         print_problem(problem)
     echo()
+
+
+def explain(cdap: Cdap, request: RunRequest, *, as_json: bool) -> int:
+    """Plan a pipeline and print how each stage would run. Return the exit code.
+
+    ``native`` stages run in Spark alone; ``batch`` and ``records`` stages run in Python workers.
+    """
+    preview = run_preview(
+        cdap,
+        PreviewRequest(
+            document=request.document,
+            file=request.file,
+            namespace=request.namespace,
+            name=request.name,
+            arguments=request.arguments,
+            use_suggested=request.use_suggested,
+            recordings=request.recordings,
+            explains=True,
+        ),
+    )
+    done = preview.status is PreviewStatus.COMPLETED
+    if as_json:
+        print_json({"stages": preview.explained, "errors": preview.errors, "error": preview.error})
+        return 0 if done else NO
+    for stage, lines in preview.explained.items():
+        secho(stage, fg="cyan", bold=True)
+        for line in lines:
+            echo(f"  {line}")
+    print_failures(preview.errors)
+    if preview.error is not None:
+        print_error(preview.error.message, preview.error.corrective_action)
+    return 0 if done else NO

@@ -17,16 +17,18 @@ from localcdap.cli.options import (
     Instance,
     arguments_option,
     fix_option,
+    flag,
     instance_options,
     parse_pairs,
+    repeatable,
 )
-from localcdap.cli.output import echo, print_failures, print_json, secho
+from localcdap.cli.output import echo, print_failures, secho
 from localcdap.cli.runs.preview import run_preview
 from localcdap.engine.messages.samples import StageSample
 from localcdap.files.result_files import check_suffix, write_result
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.recordings.documents import cut_after
 from localcdap.pipeline.recordings.masks import find_personal_fields, mask_fields
+from localcdap.pipeline.recordings.stand_ins import cut_after
 from localcdap.runs.preview.model import MOST_RECORDS, Preview, PreviewRequest, PreviewStatus
 from localcdap.text import plural
 
@@ -54,10 +56,9 @@ _RECORDS: Final = 1000
     type=click.IntRange(1, MOST_RECORDS),
     help="The most records to read from each source.",
 )
-@click.option("--mask", "masked", multiple=True, metavar="FIELD", help="Mask a field; repeatable.")
-@click.option(
+@repeatable("--mask", "masked", metavar="FIELD", help="Mask a field; repeatable.")
+@flag(
     "--mask-personal",
-    is_flag=True,
     help="Mask the fields that hold e-mail addresses, phone numbers, names and other data about persons.",
 )
 @click.option(
@@ -68,7 +69,7 @@ _RECORDS: Final = 1000
 @arguments_option
 @fix_option
 @instance_options
-def command(
+def record_command(
     instance: Instance,
     pipeline: str,
     stage: str,
@@ -100,8 +101,7 @@ def command(
         )
         preview = _read(cdap, request, stage)
     if preview.status is not PreviewStatus.COMPLETED:
-        if instance.json:
-            print_json(preview)
+        if instance.print_json(preview):
             return NO
         print_failures(preview.errors)
         if preview.error is not None:
@@ -111,8 +111,7 @@ def command(
     fields = _choose_fields(sample, masked, personal=mask_personal)
     _write(output, sample, list(fields), mask_key or secrets.token_hex(16))
     count = len(sample.records)
-    if instance.json:
-        print_json({"file": str(output), "records": count, "masked": fields})
+    if instance.print_json({"file": str(output), "records": count, "masked": fields}):
         return 0
     echo(f"{plural(count, 'record')} of '{stage}' kept in {output}.")
     for name, label in fields.items():

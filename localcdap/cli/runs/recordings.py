@@ -8,15 +8,14 @@ from pathlib import Path
 import click
 
 from localcdap.api.pipeline import StandIn
-from localcdap.cli.options import Instance, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json, print_list, secho
+from localcdap.cli.options import Instance, instance_options, parse_pairs, repeatable
+from localcdap.cli.output import echo, secho
 from localcdap.pipeline.recordings.model import Kind, parse_recording
 from localcdap.pipeline.recordings.rows import SUFFIXES, get_suffix
 
-record_option = click.option(
+record_option = repeatable(
     "--record",
     "recordings",
-    multiple=True,
     metavar="STAGE=RECORDING",
     help="Let a stage read or write a recording: a file, table:NAME, dataset:NAME or "
     "generate[:N[,SEED]]; for sinks a folder such as out.csv, table:NAME,KEY or discard; 'pass' or 'skip' "
@@ -63,7 +62,9 @@ def print_stand_ins(stand_ins: Sequence[StandIn], *, err: bool = False) -> None:
 @click.argument("key", required=False)
 @click.argument("recording", required=False)
 @instance_options
-def command(instance: Instance, action: str, key: str | None, recording: str | None) -> None:
+def recordings_command(
+    instance: Instance, action: str, key: str | None, recording: str | None
+) -> None:
     """List what stands in for stages whose systems or plugins are not here, or set or remove that of KEY.
 
     KEY is a stage, or stage:PIPELINE/STAGE, plugin:[TYPE/]NAME, reference:NAME or type:TYPE. RECORDING is as
@@ -83,9 +84,7 @@ def command(instance: Instance, action: str, key: str | None, recording: str | N
             rule = cdap.recordings.set_recording(instance.namespace, key, text)
         else:
             rule = cdap.recordings.remove_recording(instance.namespace, key)
-    if instance.json:
-        print_json(rule)
-    else:
+    if not instance.print_json(rule):
         verb = "removed" if action == "remove" else f"is {rule.recording}"
         echo(f"The recording of {rule.subject} {verb}.")
 
@@ -93,10 +92,9 @@ def command(instance: Instance, action: str, key: str | None, recording: str | N
 def _list(instance: Instance) -> None:
     with instance.connect() as cdap:
         rules = cdap.recordings.list_recordings(instance.namespace)
-    print_list(
+    instance.print_list(
         rules,
         ("for", "recording", "set in"),
         lambda each: (each.subject, each.recording, each.origin),
-        as_json=instance.json,
         empty="No recordings yet. Set one with 'localcdap recordings set KEY RECORDING'.",
     )

@@ -1,4 +1,4 @@
-"""``localcdap report``: what ran in a window of time, how long it took, and why it failed."""
+"""``localcdap report``, ``logs``, ``stop`` and ``profiles``: what ran, its log, and where runs take place."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import echo, print_json, print_table, secho
+from localcdap.cli.options import Instance, flag, instance_options
+from localcdap.cli.output import echo, print_json, print_log_line, print_table, secho
 from localcdap.files.atomic import write_file
+from localcdap.text import format_time
 
 if TYPE_CHECKING:
+    from localcdap.runs.model import StoredLogLine
     from localcdap.runs.statistics.model import RunOverview
+
 
 _DAY_MS: Final = 86_400_000
 _WIDTH: Final = 28
@@ -33,7 +36,7 @@ _WIDTH: Final = 28
     "--from", "begin", metavar="DATE", help="The begin, as 2026-11-01 or 2026-11-01T08:00."
 )
 @click.option("--to", "end", metavar="DATE", help="The end, exclusive; default: now.")
-@click.option("--all-namespaces", is_flag=True, help="Report on all namespaces.")
+@flag("--all-namespaces", help="Report on all namespaces.")
 @click.option(
     "--format",
     "format_",
@@ -47,7 +50,7 @@ _WIDTH: Final = 28
     help="The file to write; default: standard output.",
 )
 @instance_options
-def command(
+def report_command(
     instance: Instance,
     pipeline: str | None,
     days: float,
@@ -83,7 +86,7 @@ def command(
     if instance.json and output is None:
         print_json(found)
     elif form == "text" and output is None:
-        _print(found)
+        _print_overview(found)
     else:
         title = f"Runs of {pipeline or ', '.join(namespaces)}"
         text = format_document(found, "markdown" if form == "text" else form, title)
@@ -108,7 +111,7 @@ def _parse(text: str) -> int:
         ) from None
 
 
-def _print(found: RunOverview) -> None:
+def _print_overview(found: RunOverview) -> None:
     from localcdap.runs.statistics.documents import (
         draw_bars,
         format_rate,
@@ -192,3 +195,68 @@ def _print_alerts(found: RunOverview) -> None:
         echo("")
         header, rows = list_alerting_stages(found)
         print_table(header, rows, numbers="alerts runs")
+
+
+@click.command("logs")
+@click.argument("run")
+@flag("--follow", "-f", help="Also show new lines, until the run has ended.")
+@instance_options
+def logs_command(instance: Instance, run: str, follow: bool) -> None:
+    """Show the log of RUN: its id, the beginning of its id, or 'last'."""
+    with instance.connect() as cdap:
+        record = cdap.runs.get(instance.namespace, run)
+        lines = cdap.runs.read_log(record.run)
+        if instance.print_json(lines):
+            return
+        _print_lines(lines)
+        while follow and not record.status.is_end:
+            record = cdap.runs.wait(record.run, record.version, timeout_s=1.0)
+            seen = lines[-1].number if lines else 0
+            more = cdap.runs.read_log(record.run, after=seen)
+            _print_lines(more)
+            lines = more or lines
+
+
+def _print_lines(lines: list[StoredLogLine]) -> None:
+    for line in lines:
+        stage = f" [{line.stage}]" if line.stage else ""
+        print_log_line(format_time(line.time), line.level, f"{stage} {line.text}")
+
+
+@click.command("stop")
+@click.argument("run")
+@instance_options
+def stop_command(instance: Instance, run: str) -> None:
+    """Stop RUN: its id, the beginning of its id, or 'last'.
+
+    The files and tables that it writes stay as they were before it; what its actions changed, and the rows
+    that it committed to databases, remain.
+    """
+    with instance.connect() as cdap:
+        stopped = cdap.runs.stop(cdap.runs.get(instance.namespace, run).run)
+    instance.print(stopped, f"{stopped.pipeline} {stopped.run}: {stopped.status}")
+
+
+@click.command("profiles")
+@instance_options
+def profiles_command(instance: Instance) -> None:
+    """List the compute profiles: the local Spark server and the clusters in [profiles] of the settings.
+
+    A compute profile says where runs take place. The column 'requires' has the capabilities that the
+    profile requires of every plugin of a pipeline. Runs use the default profile unless the option
+    --profile of 'localcdap run', or the runtime argument or preference system.profile.name, names
+    another one. 'native' is the local Spark server.
+    """
+    with instance.connect() as cdap:
+        profiles = cdap.runs.list_profiles(instance.namespace)
+    instance.print_list(
+        profiles,
+        ("profile", "kind", "requires", "address", "default"),
+        lambda profile: (
+            profile.name,
+            profile.kind,
+            ", ".join(profile.required_capabilities),
+            profile.address,
+            "yes" if profile.is_default else "",
+        ),
+    )

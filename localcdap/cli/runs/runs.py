@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from localcdap.cli.options import Instance, instance_options
+from localcdap.cli.options import Instance, flag, instance_options
 from localcdap.cli.output import echo, print_json, print_table, secho
 from localcdap.cli.runs.run import read_changes, show_result
 from localcdap.engine.messages.samples import SinkProfile
@@ -44,15 +44,14 @@ _WIDEST: Final = 24
     metavar="N",
     help="With prune: keep the newest N runs of each pipeline.",
 )
-@click.option(
+@flag(
     "--columns",
-    is_flag=True,
     help="With show: show what the columns were like that its sinks wrote, as a sample shows them.",
 )
-@click.option("--alerts", is_flag=True, help="With show: list the alerts of its stages.")
-@click.option("--dry-run", is_flag=True, help="With prune: only list what would be removed.")
+@flag("--alerts", help="With show: list the alerts of its stages.")
+@flag("--dry-run", help="With prune: only list what would be removed.")
 @instance_options
-def command(
+def runs_command(
     instance: Instance,
     words: tuple[str, ...],
     limit: int,
@@ -102,8 +101,7 @@ def command(
             name,
             only_list=dry_run,
         )
-    if instance.json:
-        print_json({"runs": removed, "removed": not dry_run})
+    if instance.print_json({"runs": removed, "removed": not dry_run}):
         return
     for run in removed if dry_run else ():
         echo(run)
@@ -188,8 +186,7 @@ def _print_profile(profile: SinkProfile) -> None:
 def _classify(instance: Instance, run: str) -> None:
     with instance.connect() as cdap:
         causes = cdap.statistics.classify(instance.namespace, run)
-    if instance.json:
-        print_json(causes)
+    if instance.print_json(causes):
         return
     for each in causes:
         secho(f"{each.error_category}: {each.error_reason}", bold=True)
@@ -204,8 +201,7 @@ def _classify(instance: Instance, run: str) -> None:
 def _compare(instance: Instance, run: str, other: str) -> None:
     with instance.connect() as cdap:
         found = cdap.statistics.compare(instance.namespace, run, other)
-    if instance.json:
-        print_json(found)
+    if instance.print_json(found):
         return
     for letter, each, status in zip("AB", found.runs, found.statuses, strict=True):
         took = format_duration(0, each.time_taken * 1000)

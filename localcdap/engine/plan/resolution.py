@@ -35,7 +35,7 @@ from localcdap.engine.plan.streams import runs_in_python
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.macros.functions import create_macro_functions
+from localcdap.pipeline.macros.parser import create_macro_functions
 from localcdap.pipeline.validation.plugins import PinnedPlugins
 from localcdap.pipeline.validation.resolution import ResolvedPipeline, resolve_pipeline
 from localcdap.sandbox.stage_configuration import (

@@ -24,7 +24,7 @@ from localcdap.metadata.lineage.traversal import VisibleLineage, find_visible
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.resolver import PipelineResolver
-from localcdap.pipeline.rules.plugin_types import SINKS, SOURCES
+from localcdap.pipeline.rules.graph import SINKS, SOURCES
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.security.access import SwitchedAuthorizer, of_namespace, requires
 from localcdap.security.authorizer import ALLOW_ALL

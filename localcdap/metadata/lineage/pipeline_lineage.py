@@ -42,7 +42,7 @@ from localcdap.metadata.lineage.pipeline_operations import (
 from localcdap.metadata.lineage.relations import DatasetId, DatasetPlace
 from localcdap.metadata.lineage.store import LineageStore
 from localcdap.pipeline.library.applications import RecordLineage
-from localcdap.pipeline.rules.plugin_types import ERROR_TRANSFORM, JOINER, SINKS, SOURCES
+from localcdap.pipeline.rules.graph import ERROR_TRANSFORM, JOINER, SINKS, SOURCES
 from localcdap.pipeline.validation.lineage import TracedPipeline, trace_pipeline
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.sandbox.plugin_calls import JobRunner

@@ -18,9 +18,8 @@ import msgspec
 from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError
 from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.pipeline.editing.edits import Edit
-from localcdap.pipeline.editing.plugin_checks import PluginCheckQueue
-from localcdap.pipeline.editing.session import EditingContext, EditingSession
-from localcdap.pipeline.editing.stage_states import EditResult
+from localcdap.pipeline.editing.incremental_validator import EditResult
+from localcdap.pipeline.editing.session import EditingContext, EditingSession, PluginCheckQueue
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.validation.datasets import (
     DatasetPlan,

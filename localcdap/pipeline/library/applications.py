@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -18,12 +19,14 @@ from localcdap.api.security import Permission
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.changes import copy_configuration, rename_pipeline
-from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.document.source import require_text
-from localcdap.pipeline.document.upgraded import upgrade_document, upgrades
-from localcdap.pipeline.document.values import encode_json
+from localcdap.pipeline.document.model import PipelineDocument, copy_configuration, rename_pipeline
+from localcdap.pipeline.document.reader import read_document, upgrade_document, upgrades
+from localcdap.pipeline.document.values import (
+    encode_document,
+    encode_json,
+    format_json,
+    require_text,
+)
 from localcdap.pipeline.library import application_records as records
 from localcdap.pipeline.library.application_model import (
     LATEST,
@@ -39,16 +42,53 @@ from localcdap.pipeline.library.application_model import (
     get_application_artifact,
     list_entities,
 )
-from localcdap.pipeline.library.export import encode_document, format_json
-from localcdap.pipeline.library.known_applications import KnownApplications
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.datasets import DatasetPlanner, NoDatasets, StageDataset
-from localcdap.pipeline.validation.repairs import apply_repairs
+from localcdap.pipeline.validation.plugins import apply_repairs
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import Target, of_application, of_namespace, requires, shows_visible
 from localcdap.security.principals import current_principal
 from localcdap.store.store import Store, Transaction
+
+_MOST: Final = 10_000
+"""The most that are kept, about 10 MB; then all are forgotten."""
+
+
+class KnownApplications:
+    """Keeps latest versions in memory until any application changes. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], Application] = {}
+        self._changes = 0
+        self._lock: Final = threading.Lock()
+
+    @property
+    def changes(self) -> int:
+        """A number that is another one after each change."""
+        return self._changes
+
+    def find(self, namespace: str, name: str) -> Application | None:
+        """Return the latest version of an application; None when it is not known here."""
+        return self._known.get((namespace, name))
+
+    def keep(self, application: Application, seen: int) -> None:
+        """Keep a latest version.
+
+        :param seen: :attr:`changes` before it was read; with a change since then it may be outdated.
+        """
+        with self._lock:
+            if seen == self._changes:
+                if len(self._known) >= _MOST:
+                    self._known = {}
+                self._known[application.namespace, application.name] = application
+
+    def forget(self) -> None:
+        """Forget all versions, after a change of any application."""
+        with self._lock:
+            self._changes += 1
+            self._known = {}
+
 
 RecordLineage = Callable[[Transaction, str], None]
 """Writes the field lineage of a pipeline, as that of an application, as part of a transaction."""

@@ -21,9 +21,10 @@ from localcdap.decoders import decode_json
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.changes import copy_configuration
+from localcdap.pipeline.document.model import copy_configuration
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.library.draft_model import (
+from localcdap.pipeline.document.values import format_json
+from localcdap.pipeline.library.application_model import (
     Draft,
     DraftRequest,
     choose_draft_artifact,
@@ -31,7 +32,6 @@ from localcdap.pipeline.library.draft_model import (
     get_draft_entity,
     hash_draft,
 )
-from localcdap.pipeline.library.export import format_json
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import of_namespace, requires
 from localcdap.security.principals import get_current_user

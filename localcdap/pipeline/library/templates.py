@@ -13,9 +13,8 @@ from localcdap.artifacts.model import ArtifactSelector
 from localcdap.decoders import decode_json
 from localcdap.namespaces.model import NamespaceResource
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.source import require_text
-from localcdap.pipeline.validation.plugin_templates import PluginTemplate, index_templates
-from localcdap.pipeline.validation.plugins import Artifacts
+from localcdap.pipeline.document.values import require_text
+from localcdap.pipeline.validation.plugins import Artifacts, PluginTemplate, index_templates
 from localcdap.security.access import of_namespace, requires
 from localcdap.store.store import Store, Transaction
 from localcdap.text import nearest_names

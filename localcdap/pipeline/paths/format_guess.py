@@ -1,15 +1,20 @@
-"""The format of a file in the words of CDAP's file sources."""
+"""The format of a file in the words of CDAP's file sources, and the properties that such a guess sets."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
+from localcdap.api.config import PluginProperty
 from localcdap.files import detection
 from localcdap.files.delimited import get_format_of_delimiter
 from localcdap.files.detection import FileFacts
 from localcdap.files.encodings import get_java_name
+from localcdap.files.formats import FileFormat
+from localcdap.files.reader_options import FORMATS_OF_SOURCES, build_source_properties
 
 _FORMATS: Final = {
     detection.JSON_LINES: "json",
@@ -69,3 +74,46 @@ def guess_format(facts: FileFacts) -> FormatGuess:
         get_java_name(facts.encoding),
         list(facts.columns) if facts.has_header else [],
     )
+
+
+_SET: Final = (
+    *("format", "delimiter", "fileEncoding", "enableQuotedValues", "enableMultilineSupport"),
+    *("skipHeader", "copyHeader"),
+)
+_WORDS: Final = re.compile(r"\{format:([^{}]*)\}")
+
+
+def build_properties(
+    guess: FormatGuess, declared: Mapping[str, PluginProperty]
+) -> dict[str, str | None]:
+    """Return the values by property, None where the property is to be removed.
+
+    Only properties that the plugin declares are named, and none when it has no property ``format`` or does
+    not read the format. The names are those of CDAP's file sources (``FileSourceProperties``).
+    """
+    format = declared.get("format")
+    if format is None or not _allows(format, guess.format):
+        return {}
+    properties = build_source_properties(
+        FileFormat(
+            FORMATS_OF_SOURCES.get(guess.format, guess.format),
+            guess.delimiter or ",",
+            guess.has_header,
+            guess.encoding,
+            is_quoted=guess.is_quoted,
+            is_multiline=guess.is_multiline,
+        )
+    )
+    values: dict[str, str | None] = dict.fromkeys(_SET)
+    values |= {name: value for name, value in properties.items() if value != "false"}  # the default
+    # A source that skips the header needs no copy of it.
+    if "skipHeader" not in declared:
+        values["copyHeader"] = values["skipHeader"]
+    return {name: value for name, value in values.items() if name in declared}
+
+
+def _allows(declared: PluginProperty, format: str) -> bool:
+    """Return whether a format is among the words that the property offers; any is where it offers none."""
+    listed = _WORDS.search(declared.form or "")
+    words = listed[1].split("|") if listed is not None else declared.choices
+    return not words or format in (word.lower() for word in words)

@@ -1,24 +1,39 @@
 """Replaces the plugins of stages by recordings and placeholders, as rules say.
 
-What a sink writes in place of a system that is not here.
+Runs, previews and tests get such documents in place of a pipeline's own document. A sink writes something
+else in place of a system that is not here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
-from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.pipeline import StandIn
 from localcdap.api.tables import TableShape
-from localcdap.pipeline.document.failures import create_structural_failure
-from localcdap.pipeline.document.model import PipelineDocument, PluginUse, StageUse
-from localcdap.pipeline.recordings.generation.hints import GenerationHints
+from localcdap.pipeline.document.model import (
+    PipelineDocument,
+    PluginUse,
+    StageChange,
+    StageUse,
+    change_stages,
+    copy_configuration,
+    create_structural_failure,
+)
+from localcdap.pipeline.document.reader import (
+    TEMPLATE_MARK,
+    is_legacy,
+    read_document,
+    upgrade_document,
+)
+from localcdap.pipeline.document.values import encode_json
+from localcdap.pipeline.recordings.generation.records import GenerationHints
 from localcdap.pipeline.recordings.model import (
     COMMAND_LINE,
     Kind,
@@ -35,7 +50,7 @@ from localcdap.pipeline.recordings.sources import (
     name_reference,
     read_parquet,
 )
-from localcdap.pipeline.rules.plugin_types import ACTIONS, SOURCE
+from localcdap.pipeline.rules.graph import ACTIONS, SOURCE, Graph
 from localcdap.pipeline.validation.stage_configuration import guess_schema
 
 _SINK: Final = "batchsink"
@@ -306,3 +321,55 @@ def _create_kind_error(type: str, recording: Recording) -> BadRequestError:
     return BadRequestError(
         f"'{recording.kind}' cannot stand in for a stage of type '{type}'.", action
     )
+
+
+def write_stand_ins(document: PipelineDocument, replacements: Replacements) -> PipelineDocument:
+    """Return a document whose source has the new plugins; the given one when there are none.
+
+    It is for one run and is never stored: a pipeline that is saved or exported has its own plugins.
+    """
+    if not replacements.plugins:
+        return document
+    if is_legacy(copy_configuration(document)):  # where the name of a stage is that of its plugin
+        document = read_document(encode_json(upgrade_document(document)))
+    changes = {name: _create_change(plugin) for name, plugin in replacements.plugins.items()}
+    written = read_document(change_stages(document, changes))
+    return msgspec.structs.replace(written, name=document.name)
+
+
+def cut_after(document: PipelineDocument, stage: str) -> str:
+    """Return the JSON text of a pipeline that ends after one stage: it has the stages before it, and a sink
+    that keeps nothing.
+
+    :raises NotFoundError: when there is no such stage; the message lists the stages.
+    """
+    names = [each.name for each in document.stages]
+    if stage not in names:
+        raise NotFoundError(
+            f"The pipeline has no stage '{stage}'.", f"Its stages: {', '.join(names) or 'none'}."
+        )
+    source = upgrade_document(document)
+    config = source["config"]
+    end = f"after {stage}"
+    wanted = {stage, *Graph(names, document.connections).find_ancestors(stage)}
+    sink = {"name": end, "plugin": {"name": "Trash", "type": "batchsink", "properties": {}}}
+    config["stages"] = [each for each in config["stages"] if each.get("name") in wanted] + [sink]
+    config["connections"] = [
+        each
+        for each in config["connections"]
+        if each.get("from") in wanted and each.get("to") in wanted
+    ] + [{"from": stage, "to": end}]
+    config["postActions"] = []
+    return encode_json(source)
+
+
+def _create_change(plugin: PluginUse) -> StageChange:
+    def change(node: dict[str, Any]) -> None:
+        node["plugin"] = {
+            "name": plugin.name,
+            "type": plugin.type,
+            "properties": plugin.properties,
+        }
+        node.pop(TEMPLATE_MARK, None)
+
+    return change

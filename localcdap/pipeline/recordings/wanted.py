@@ -8,7 +8,7 @@ import msgspec
 
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.recordings.stand_ins import PASSED, RECORDED
-from localcdap.pipeline.rules.plugin_types import ACTIONS
+from localcdap.pipeline.rules.graph import ACTIONS
 
 PluginName = tuple[str, str]
 """The type and the name of a plugin."""

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.pipeline.document.failures import create_structural_failure
-from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.rules.plugin_types import SOURCE
-from localcdap.pipeline.rules.structure import PipelineStructure
+from localcdap.pipeline.document.model import PipelineDocument, StageUse, create_structural_failure
+from localcdap.pipeline.rules.graph import SOURCE
+from localcdap.pipeline.rules.structure_rules import PipelineStructure
 
 FIRST: Final = "firstColumnNumber"
 """The property with the number of the first column; 0 where it is not set."""

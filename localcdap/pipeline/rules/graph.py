@@ -1,14 +1,15 @@
-"""The graph of a pipeline: stages by name, and the connections between them.
+"""The graph of a pipeline: stages by name, their plugin types with their roles, and the connections.
 
 ``graphlib`` of the standard library stops at the first cycle; this graph finds every cycle at once, orders
 stages in document order where connections leave a choice, and still orders a pipeline with cycles, so that
-validation reports all failures of a pipeline together.
+validation reports all failures of a pipeline together. The plugin types are those of CDAP 6.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from localcdap.api.pipeline import StageConnection
 
@@ -185,3 +186,48 @@ def _find_reachable(start: Iterable[str], step: Callable[[str], list[str]]) -> s
             seen.add(stage)
             ahead.extend(step(stage))
     return seen
+
+
+SOURCE: Final = "batchsource"
+ERROR_TRANSFORM: Final = "errortransform"
+SPLITTER: Final = "splittertransform"
+JOINER: Final = "batchjoiner"
+CONDITION: Final = "condition"
+ALERT_PUBLISHER: Final = "alertpublisher"
+POST_ACTION: Final = "postaction"
+
+SOURCES: Final = frozenset((SOURCE, "streamingsource", "realtimesource"))
+SINKS: Final = frozenset(
+    ("batchsink", "sparksink", ALERT_PUBLISHER, "streamingsink", "realtimesink")
+)
+ACTIONS: Final = frozenset(("action", "sparkprogram"))
+CONTROL: Final = ACTIONS | {CONDITION}
+"""Types of stages that control the order of others and handle no records."""
+ERROR_EMITTERS: Final = (SOURCE, "transform", "batchaggregator", ERROR_TRANSFORM)
+"""Types that may be the input of an error transform."""
+
+STREAMING: Final = frozenset(
+    ("streamingsource", "streamingsink", "windower", "realtimesource", "realtimesink")
+)
+"""Types of stages of streaming pipelines only."""
+BATCH: Final = frozenset(
+    (
+        SOURCE,
+        "batchsink",
+        "transform",
+        "batchaggregator",
+        JOINER,
+        SPLITTER,
+        ERROR_TRANSFORM,
+        *ACTIONS,
+        CONDITION,
+        ALERT_PUBLISHER,
+        "sparkcompute",
+        "sparksink",
+    )
+)
+"""Types of the stages of a batch pipeline."""
+HELPERS: Final = frozenset(
+    (POST_ACTION, "batchsqlengine", "connector", "validatingInputFormat", "validatingOutputFormat")
+)
+"""Types of plugins that cannot be stages."""

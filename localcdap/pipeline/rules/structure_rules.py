@@ -1,36 +1,120 @@
-"""The structural rules of pipelines: which stages may be connected to which.
+"""The structural rules of pipelines: which stages may be connected to which, and what a pipeline may have.
 
 Rules and wordings are those of CDAP 6 ``PipelineSpecGenerator`` and ``Dag``, which stop at the first
 violation. Here every rule checks the whole pipeline, so that all violations are found at once; a rule
-does not report what another rule reports already.
-
-The schedule of a pipeline, which its deployment makes (CDAP 6 ``DataPipelineApp``).
-
-The structural rules about conditions and their branches (CDAP 6 ``PipelineSpecGenerator``).
+does not report what another rule reports already. The schedule of a pipeline is made by its deployment
+(CDAP 6 ``DataPipelineApp``). CDAP has no rule for the inputs of alert publishers. A SQL engine, in
+whose database CDAP executes some stages, gets a warning, because localcdap runs all on Spark.
 """
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
+from typing import Final
 
 from localcdap.api.errors import BadRequestError
-from localcdap.api.failures import INVALID_PIPELINE, ValidationFailure
+from localcdap.api.failures import INVALID_PIPELINE, INVALID_STAGE, Cause, ValidationFailure
+from localcdap.api.pipeline import StageConnection
 from localcdap.java.cron import parse_cron
-from localcdap.pipeline.document.failures import create_structural_failure
-from localcdap.pipeline.document.model import PipelineType
-from localcdap.pipeline.rules.plugin_types import (
+from localcdap.pipeline.document.model import (
+    PipelineDocument,
+    PipelineType,
+    StageUse,
+    create_structural_failure,
+)
+from localcdap.pipeline.rules.graph import (
+    ACTIONS,
+    ALERT_PUBLISHER,
     BATCH,
     CONDITION,
+    CONTROL,
     ERROR_EMITTERS,
     ERROR_TRANSFORM,
     HELPERS,
+    JOINER,
     POST_ACTION,
+    SINKS,
+    SOURCES,
     SPLITTER,
     STREAMING,
+    Graph,
 )
-from localcdap.pipeline.rules.structure import PipelineStructure
 from localcdap.text import nearest_names
+
+
+class PipelineStructure:
+    """The stages and connections of a document. Of stages with the same name the first one counts."""
+
+    def __init__(self, document: PipelineDocument) -> None:
+        self.document = document
+        self.types: dict[str, str] = {}
+        """Plugin type by stage; empty where the document does not state it."""
+        self.stages, self.duplicates = _index_stages(document)
+        """Stages by name, and further stages with a name that is taken already."""
+        for stage in document.stages:
+            self.types.setdefault(stage.name, stage.plugin.type)
+        self.graph = Graph(self.types, document.connections)
+        self.dangling: list[tuple[StageConnection, str]] = [
+            (connection, name)
+            for connection in document.connections
+            for name in (connection.source, connection.target)
+            if name not in self.types
+        ]
+        """Connections with an end that is not a stage, and the name of that end."""
+        self.loose: frozenset[str] = frozenset(
+            name
+            for connection, _ in self.dangling
+            for name in (connection.source, connection.target)
+        )
+        """Stages whose neighbour is unknown because of a dangling connection."""
+        known = BATCH | STREAMING if document.type is PipelineType.STREAMING else BATCH
+        self.unknown: frozenset[str] = frozenset(s for s, t in self.types.items() if t not in known)
+        """Stages with an unknown type, and so an unknown role."""
+
+    def with_document(self, document: PipelineDocument) -> PipelineStructure:
+        """Return a copy for a document that differs only in plugin names, artifacts and properties."""
+        renewed = copy.copy(self)
+        renewed.document = document
+        renewed.stages, renewed.duplicates = _index_stages(document)
+        return renewed
+
+    @cached_property
+    def order(self) -> list[str]:
+        """See :meth:`Graph.order`."""
+        return self.graph.sort()
+
+    @cached_property
+    def cyclic_groups(self) -> list[list[str]]:
+        """See :meth:`Graph.cyclic_groups`."""
+        return self.graph.find_cyclic_groups()
+
+    def is_source(self, stage: str) -> bool:
+        return self.types[stage] in SOURCES
+
+    def is_sink(self, stage: str) -> bool:
+        return self.types[stage] in SINKS
+
+    def is_action(self, stage: str) -> bool:
+        return self.types[stage] in ACTIONS
+
+    def is_condition(self, stage: str) -> bool:
+        return self.types[stage] == CONDITION
+
+    def is_control(self, stage: str) -> bool:
+        return self.types[stage] in CONTROL
+
+    def list_stages(self, type: str) -> list[str]:
+        return [stage for stage, each in self.types.items() if each == type]
+
+
+def _index_stages(document: PipelineDocument) -> tuple[dict[str, StageUse], list[StageUse]]:
+    first: dict[str, StageUse] = {}
+    further = [s for s in document.stages if first.setdefault(s.name, s) is not s]
+    return first, further
+
 
 _BRANCHES = (True, False)
 
@@ -363,3 +447,52 @@ RULES: tuple[Rule, ...] = (
     check_schedule,
 )
 """In the order in which failures are reported."""
+
+
+_SILENT: Final = CONTROL | SOURCES | {JOINER, "sparkcompute"}
+"""Types of stages whose plugins have no emitter, and so emit no alerts."""
+
+
+def find_silent_inputs(structure: PipelineStructure) -> list[ValidationFailure]:
+    """Return a warning for each alert publisher none of whose inputs can emit alerts."""
+    found = []
+    for publisher in structure.list_stages(ALERT_PUBLISHER):
+        inputs = [c.source for c in structure.graph.incoming[publisher]]
+        if inputs and all(structure.types[each] in _SILENT for each in inputs):
+            named = ", ".join(f"'{each}' ({structure.types[each]})" for each in inputs)
+            found.append(
+                ValidationFailure(
+                    INVALID_STAGE,
+                    f"Stage '{publisher}' gets no alerts: {named} cannot emit any.",
+                    "Connect it to a stage that emits alerts, such as a JavaScript transform.",
+                    [Cause({"inputStage": each}) for each in inputs],
+                    stage=publisher,
+                )
+            )
+    return found
+
+
+SQL_ENGINE = "batchsqlengine"
+
+
+def check_sql_engine(document: PipelineDocument) -> list[ValidationFailure]:
+    """Return a warning that the SQL engine is not used, or that its plugin is of another type."""
+    plugin = document.sql_engine
+    if plugin is None:
+        return []
+    if not plugin.name or plugin.type != SQL_ENGINE:
+        message = (
+            f"The plugin of 'transformationPushdown' must have a name and the type '{SQL_ENGINE}', not "
+            f"'{plugin.type}'."
+        )
+        return [_warn(message, "Correct it before the pipeline is deployed in CDAP.")]
+    return [
+        _warn(
+            f"The SQL engine '{plugin.name}' is not used: all stages run on Spark.",
+            "Nothing is to be done. It stays in the document, and CDAP uses it.",
+        )
+    ]
+
+
+def _warn(message: str, action: str) -> ValidationFailure:
+    return ValidationFailure(INVALID_PIPELINE, message, action, [])

@@ -9,7 +9,7 @@ import msgspec
 
 from localcdap.api.dataset.definition import DatasetChange, DatasetDeclaration, PartitionChange
 from localcdap.api.failures import Cause, ValidationFailure
-from localcdap.pipeline.validation.configured_stage import ConfiguredStage
+from localcdap.pipeline.validation.stage_configuration import ConfiguredStage
 from localcdap.store.store import Transaction
 
 DATASET_UPDATE: Final = "Dataset Update"
@@ -51,7 +51,7 @@ class DatasetPlanner(Protocol):
 
         :param application: the deployed pipeline of this name has declared its datasets before.
         """
-        ...
+        return DatasetPlan()
 
     def apply(
         self,
@@ -68,18 +68,22 @@ class DatasetPlanner(Protocol):
         :raises UnauthorizedError: when the user may not create or change a dataset, or name its owner.
         :raises IncompatibleUpdateError: when a dataset has changed since the plan and cannot follow any more.
         """
-        ...
+        return []
 
     def change_partitions(self, tx: Transaction, changes: Sequence[PartitionChange]) -> None:
         """Add and drop the partitions that a run has written and replaced, as part of a transaction.
 
         :raises LocalcdapError: when a file set has changed so that it cannot have them.
         """
-        ...
+        return
 
     def forget(self, tx: Transaction, namespace: str, application: str) -> None:
         """Forget what a pipeline has declared, when it is deleted. The datasets stay."""
-        ...
+        return
+
+
+class NoDatasets(DatasetPlanner):
+    """The planner of an instance without datasets, in tests of validation."""
 
 
 def create_update_warnings(plan: DatasetPlan) -> list[ValidationFailure]:
@@ -117,26 +121,3 @@ def list_causes(dataset: StageDataset) -> list[Cause]:
     """Return the property of the stage that names the dataset as the cause of a failure."""
     named = dataset.declaration.config_property
     return [Cause({"stageConfig": named})] if named is not None else []
-
-
-class NoDatasets:
-    """The planner of an instance without datasets, in tests of validation."""
-
-    def plan(
-        self, namespace: str, datasets: Sequence[StageDataset], application: str | None
-    ) -> DatasetPlan:
-        return DatasetPlan()
-
-    def apply(
-        self,
-        tx: Transaction,
-        namespace: str,
-        datasets: Sequence[StageDataset],
-        application: str | None,
-        principal: str | None = None,
-    ) -> list[DatasetChange]:
-        return []
-
-    def change_partitions(self, tx: Transaction, changes: Sequence[PartitionChange]) -> None: ...
-
-    def forget(self, tx: Transaction, namespace: str, application: str) -> None: ...

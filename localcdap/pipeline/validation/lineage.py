@@ -12,7 +12,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.lineage import DATASET_NAME, REFERENCE_NAME, StageLineage
 from localcdap.api.pipeline import StageConnection, StageSpec
 from localcdap.api.tables import TableShape
-from localcdap.pipeline.rules.plugin_types import CONDITION, SINKS, SOURCES
+from localcdap.pipeline.rules.graph import CONDITION, SINKS, SOURCES
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.sandbox.plugin_calls import JobRunner
 from localcdap.sandbox.stage_configuration import (

@@ -1,19 +1,30 @@
-"""Finds the plugins of a pipeline, and the plugins that properties name.
+"""Finds the plugins of a pipeline, the plugins that properties name, plugin templates, and repairs.
 
-A property declares how it names plugins (:class:`localcdap.api.config.NamedPlugins`), and the plugin index
-holds the declaration: finding them runs no plugin code, and the core knows no language of any plugin.
+A property declares how it names plugins (:class:`localcdap.api.config.NamedPlugins`), and the plugin
+index holds the declaration: finding them runs no plugin code, and the core knows no language of any
+plugin.
+
+A plugin template is a named plugin with preset properties, some of them locked. A stage uses it by its
+name in place of the plugin's name, or by the key ``pluginTemplate`` of the stage or its plugin, as
+CDAP's studio writes it. A repair gives a stage the suggested artifact in place of one that is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
 from localcdap.api.config import NamedPlugins, PluginProperty
 from localcdap.api.errors import NotFoundError
-from localcdap.api.failures import ARTIFACT_NOT_FOUND, ArtifactId, Cause, ValidationFailure
+from localcdap.api.failures import (
+    ARTIFACT_NOT_FOUND,
+    ArtifactId,
+    Cause,
+    FailureCollector,
+    ValidationFailure,
+)
 from localcdap.api.methods import PluginMethod
 from localcdap.api.pipeline import UsedPluginSpec
 from localcdap.api.plugin import Plugin
@@ -24,7 +35,16 @@ from localcdap.artifacts.model import (
     PluginRef,
     PluginSummary,
 )
-from localcdap.pipeline.document.model import PluginUse, StageUse
+from localcdap.pipeline.document.model import (
+    PipelineDocument,
+    PluginUse,
+    StageChange,
+    StageUse,
+    change_stages,
+    get_plugin_node,
+)
+from localcdap.pipeline.document.reader import TEMPLATE_MARK
+from localcdap.pipeline.document.values import artifact_to_json
 
 
 class PluginFinder(Protocol):
@@ -253,3 +273,171 @@ def list_shared_properties(
 
 def _select(artifact: ArtifactId) -> ArtifactSelector:
     return ArtifactSelector(artifact.scope, artifact.name, artifact.version)
+
+
+class PluginTemplate(msgspec.Struct, rename="camel"):
+    """A plugin with preset properties."""
+
+    name: str
+    plugin_type: str
+    plugin_name: str
+    """The name of the plugin itself."""
+    properties: dict[str, str]
+    """Default values of properties; may hold macros."""
+    locked: list[str] = []
+    """The properties that a stage cannot override."""
+    artifact: ArtifactSelector = ArtifactSelector()
+    """The artifact of the plugin, for stages that do not name one."""
+    description: str = ""
+
+
+class TemplateUse(msgspec.Struct, rename="camel"):
+    """A stage that uses a template."""
+
+    stage: str
+    template: str
+    plugin: str
+    """Type and name of the plugin, as ``batchsource File``."""
+
+    def __str__(self) -> str:
+        return f"Stage '{self.stage}' uses template '{self.template}': {self.plugin}."
+
+
+def expand_templates(
+    document: PipelineDocument, templates: Sequence[PluginTemplate]
+) -> PipelineDocument:
+    """Return the document with templates replaced by their plugins; its source is unchanged.
+
+    A stage that overrides a locked property is one of the document's problems.
+    """
+    known = index_templates(templates)
+    if not known:
+        return document
+    problems = list(document.problems)
+    stages, endings = (
+        [expand_template(stage, known, problems) for stage in listed]
+        for listed in (document.stages, document.post_actions)
+    )
+    return msgspec.structs.replace(document, stages=stages, post_actions=endings, problems=problems)
+
+
+def expand_template(
+    stage: StageUse,
+    known: Mapping[tuple[str, str], PluginTemplate],
+    problems: list[ValidationFailure],
+) -> StageUse:
+    """Return the stage with its template replaced by the plugin; the stage itself when it uses none.
+
+    :param known: templates by type and name.
+    :param problems: receives a failure for each locked property that the stage overrides.
+    """
+    template = _find_template(stage, known)
+    if template is None:
+        return stage
+    use = stage.plugin
+    failures = FailureCollector(stage.name)
+    for name in template.locked:
+        if use.properties.get(name, template.properties[name]) != template.properties[name]:
+            failures.add(
+                f"Property '{name}' is locked by template '{template.name}'.",
+                "Remove it from the stage, which then has the template's value.",
+            ).with_config_property(name)
+    problems += failures
+    locked = {name: template.properties[name] for name in template.locked}
+    plugin = msgspec.structs.replace(
+        use,
+        name=template.plugin_name,
+        properties={**template.properties, **use.properties, **locked},
+        artifact=use.artifact or _get_selector(template.artifact),
+        template=None,
+    )
+    return msgspec.structs.replace(stage, plugin=plugin)
+
+
+def write_out_templates(
+    document: PipelineDocument, templates: Sequence[PluginTemplate]
+) -> tuple[Any, list[TemplateUse]]:
+    """Return a copy of the document's source with templates replaced by their plugins, and the stages that
+    used one.
+    """
+    known = index_templates(templates)
+    uses, changes = [], {}
+    for stage in (*document.stages, *document.post_actions):
+        template = _find_template(stage, known)
+        if template is not None:
+            plugin = f"{template.plugin_type} {template.plugin_name}"
+            uses.append(TemplateUse(stage.name, template.name, plugin))
+            changes[stage.name] = _PluginWriter(expand_template(stage, known, []))
+    return change_stages(document, changes), uses
+
+
+class _PluginWriter:
+    """Writes a plugin into the node of its stage."""
+
+    def __init__(self, stage: StageUse) -> None:
+        self._use = stage.plugin
+
+    def __call__(self, node: dict[str, Any]) -> None:
+        plugin = get_plugin_node(node)
+        plugin["name"] = self._use.name
+        plugin["properties"] = self._use.properties
+        if self._use.artifact is not None:
+            named = msgspec.structs.asdict(self._use.artifact)
+            plugin["artifact"] = {key: value for key, value in named.items() if value}
+        for each in (node, plugin):
+            each.pop(TEMPLATE_MARK, None)
+
+
+def index_templates(
+    templates: Sequence[PluginTemplate],
+) -> Mapping[tuple[str, str], PluginTemplate]:
+    """Return the templates by type and name."""
+    return {(each.plugin_type, each.name): each for each in templates}
+
+
+def _find_template(
+    stage: StageUse, known: Mapping[tuple[str, str], PluginTemplate]
+) -> PluginTemplate | None:
+    """Return the template that a stage uses.
+
+    A ``pluginTemplate`` that does not exist here belongs to another instance and is ignored.
+    """
+    use = stage.plugin
+    marked = known.get((use.type, use.template)) if use.template else None
+    return marked or known.get((use.type, use.name))
+
+
+def _get_selector(selector: ArtifactSelector) -> ArtifactSelector | None:
+    return selector if selector != ArtifactSelector() else None
+
+
+class Repair(msgspec.Struct, rename="camel"):
+    """A stage that gets another artifact than the requested one, which is missing."""
+
+    stage: str
+    plugin_type: str
+    plugin_name: str
+    requested: ArtifactSelector
+    artifact: ArtifactId
+    """The artifact that the stage gets."""
+
+    def __str__(self) -> str:
+        chosen = f"{self.artifact.name} {self.artifact.version}"
+        return f"Stage '{self.stage}' uses {chosen} instead of {describe_selector(self.requested)}."
+
+
+def create_repair(stage: StageUse, suggested: PluginRef) -> Repair:
+    use = stage.plugin
+    requested = use.artifact or ArtifactSelector()
+    return Repair(stage.name, use.type, use.name, requested, suggested.artifact)
+
+
+def apply_repairs(document: PipelineDocument, repairs: Iterable[Repair]) -> Any:
+    """Return a copy of the document's source in which repaired stages name their new artifacts."""
+
+    def change(repair: Repair) -> StageChange:
+        return lambda stage: get_plugin_node(stage).update(
+            artifact=artifact_to_json(repair.artifact)
+        )
+
+    return change_stages(document, {repair.stage: change(repair) for repair in repairs})

@@ -12,23 +12,28 @@ from localcdap.api.pipeline import PipelineSpec, StageSpec, StandIn
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 from localcdap.pipeline.macros.evaluation import MacroContext
-from localcdap.pipeline.rules.alert_rules import find_silent_inputs
 from localcdap.pipeline.rules.column_numbers import check_column_numbers
-from localcdap.pipeline.rules.sql_engine_rules import check_sql_engine
-from localcdap.pipeline.rules.structure import PipelineStructure
-from localcdap.pipeline.rules.structure_rules import check_structure
-from localcdap.pipeline.validation.configured_stage import ConfiguredStage, find_warnings
+from localcdap.pipeline.rules.structure_rules import (
+    PipelineStructure,
+    check_sql_engine,
+    check_structure,
+    find_silent_inputs,
+)
 from localcdap.pipeline.validation.datasets import StageDataset, list_stage_datasets
-from localcdap.pipeline.validation.plugins import PluginFinder
-from localcdap.pipeline.validation.repairs import Repair
-from localcdap.pipeline.validation.schema_propagation import SchemaPropagation
-from localcdap.pipeline.validation.specification import (
+from localcdap.pipeline.validation.plugins import PluginFinder, Repair
+from localcdap.pipeline.validation.schema_propagation import (
+    SchemaPropagation,
     check_columns,
     create_pipeline_spec,
     create_stage_specs,
     pipeline_properties,
 )
-from localcdap.pipeline.validation.stage_configuration import Configurer, StageConfiguration
+from localcdap.pipeline.validation.stage_configuration import (
+    ConfiguredStage,
+    Configurer,
+    StageConfiguration,
+    find_warnings,
+)
 from localcdap.sandbox.stage_configuration import ConfigureRequest
 
 

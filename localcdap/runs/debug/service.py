@@ -32,15 +32,13 @@ from localcdap.engine.messages.spool import Failed, LogLine, PreviewMessage, Sam
 from localcdap.engine.preview.records import convert_to_json
 from localcdap.engine.preview.stage_debug import debug_in_worker, encode_inputs
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.document.stages import read_stage
+from localcdap.pipeline.document.reader import read_document, read_stage
 from localcdap.pipeline.environment import NamespaceEnvironment
-from localcdap.pipeline.macros.functions import resolve_logical_start
+from localcdap.pipeline.macros.parser import resolve_logical_start
 from localcdap.pipeline.resolver import PipelineResolver
-from localcdap.pipeline.validation.configured_stage import ConfiguredStage
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.pipeline.validation.schema_propagation import merge_schemas
-from localcdap.pipeline.validation.stage_configuration import StageConfiguration
+from localcdap.pipeline.validation.stage_configuration import ConfiguredStage, StageConfiguration
 from localcdap.runs.model import get_now
 from localcdap.runs.preview.model import (
     MOST_RECORDS,

@@ -17,7 +17,7 @@ from localcdap.engine.messages.samples import (
     StageSample,
 )
 from localcdap.expectations.results import RuleResult
-from localcdap.pipeline.validation.repairs import Repair
+from localcdap.pipeline.validation.plugins import Repair
 from localcdap.runs.model import RunError, StoredLogLine
 
 MOST_RECORDS = 10_000

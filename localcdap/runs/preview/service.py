@@ -32,7 +32,7 @@ from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import NamespaceEnvironment, RecordedDocument
-from localcdap.pipeline.macros.functions import resolve_logical_start
+from localcdap.pipeline.macros.parser import resolve_logical_start
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.rpc.methods import non_idempotent

@@ -15,8 +15,8 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.environment import NamespaceEnvironment, RecordedDocument
 from localcdap.pipeline.library.application_model import get_application_artifact
-from localcdap.pipeline.macros.functions import resolve_logical_start
-from localcdap.pipeline.rules.plugin_types import ALERT_PUBLISHER
+from localcdap.pipeline.macros.parser import resolve_logical_start
+from localcdap.pipeline.rules.graph import ALERT_PUBLISHER
 from localcdap.pipeline.validation.datasets import DatasetPlanner, create_update_failures
 from localcdap.pipeline.validation.resolution import ResolvedPipeline
 from localcdap.runs.model import MANUAL, Run, RunRequest, StageCounts, get_now

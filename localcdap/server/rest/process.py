@@ -1,4 +1,4 @@
-"""The process of the REST server of an instance, of which there is at most one."""
+"""The process of the REST server of an instance, of which there is at most one, and the token of requests."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from localcdap.api.errors import BadRequestError, ConflictError, LocalcdapError
+from localcdap.api.errors import BadRequestError, ConflictError, LocalcdapError, StoreError
 from localcdap.decoders import decode_json
 from localcdap.files.atomic import write_file
 from localcdap.processes.single_instance import (
@@ -22,6 +22,7 @@ from localcdap.processes.single_instance import (
     take_lock,
 )
 from localcdap.processes.spawn import open_log, read_end
+from localcdap.server.access import are_equal, create_secret
 
 _PATIENCE_S: Final = 2.0
 """Seconds to wait for the lock of a server that is ending or asked about."""
@@ -125,3 +126,48 @@ def _make_conflict(server: RestServerRecord | None) -> ConflictError:
     return ConflictError(
         f"A server of this instance runs{where}.", "Stop it: localcdap server stop"
     )
+
+
+_MODE = 0o600
+
+
+def read_token(file: Path) -> str:
+    """Return the token, which is made if there is none. It stays the same, so that clients can keep it.
+
+    :raises StoreError: when the file cannot be used, or other users can read it.
+    """
+    try:
+        with file.open(encoding="ascii") as found:
+            if os.fstat(found.fileno()).st_mode & 0o077:
+                raise StoreError(
+                    f"Other users can read the token in {file}.",
+                    f"Remove the file; the next start makes another token: rm '{file}'",
+                )
+            token = found.read().strip()
+    except FileNotFoundError:
+        return _create_token(file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"The token in {file} cannot be read: {error}.") from None
+    if not token:
+        raise StoreError(f"There is no token in {file}.", f"Remove the file: rm '{file}'")
+    return token
+
+
+def _create_token(file: Path) -> str:
+    token = create_secret()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
+        with os.fdopen(descriptor, "w", encoding="ascii") as created:
+            created.write(f"{token}\n")
+    except FileExistsError:  # another server was faster
+        return read_token(file)
+    except OSError as error:
+        raise StoreError(f"The token cannot be written to {file}: {error.strerror}.") from None
+    return token
+
+
+def has_token(headers: Mapping[str, str], token: str) -> bool:
+    """Return whether a request has the token, as ``Authorization: Bearer TOKEN``."""
+    scheme, _, given = headers.get("Authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and are_equal(given.strip(), token)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from localcdap.api.pipeline import StageConnection
 from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.rules.plugin_types import ALERT_PUBLISHER, ERROR_TRANSFORM
+from localcdap.pipeline.rules.graph import ALERT_PUBLISHER, ERROR_TRANSFORM
 
 
 class PortKind(enum.IntEnum):

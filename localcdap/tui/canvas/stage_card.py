@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from localcdap.pipeline.editing.stage_states import StageState
-from localcdap.pipeline.rules.plugin_types import SINKS, SOURCES
+from localcdap.pipeline.editing.incremental_validator import StageState
+from localcdap.pipeline.rules.graph import SINKS, SOURCES
 from localcdap.runs.model import StageCounts
 from localcdap.text import plural
 

@@ -2,7 +2,7 @@
 
 An edit is applied twice: at once to the local copy of the document, so that the screen shows it with the
 next frame, and a moment later by the editing service, whose answer carries the validation. Both sides use
-the same code (:func:`localcdap.pipeline.editing.edit_application`), so the copies stay equal as long as both
+the same code (:func:`localcdap.pipeline.editing.edited_document`), so the copies stay equal as long as both
 make the same edits in the same order; calls of the group ``edits`` are ordered for that. Undo and redo are
 edits too, and each side has its own history. A session that was opened later than the document does not
 know the earlier steps: :meth:`EditSession.accept_edit` counts them, and where the service could not follow,
@@ -24,8 +24,8 @@ from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.values import as_text
 from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.pipeline.editing.edits import Edit, Redo, Undo
+from localcdap.pipeline.editing.incremental_validator import EditResult, StageState
 from localcdap.pipeline.editing.service import OpenedSession, OpenRequest
-from localcdap.pipeline.editing.stage_states import EditResult, StageState
 from localcdap.tui.document.local_document import DocumentChange, LocalDocument
 from localcdap.tui.document.session import EditSession
 from localcdap.tui.document.source import DocumentSource, read_stamp

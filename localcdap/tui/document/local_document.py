@@ -13,8 +13,7 @@ import msgspec
 
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.values import as_text
-from localcdap.pipeline.editing.edit_application import apply_edit
-from localcdap.pipeline.editing.edited_document import EditedDocument, EditHistory
+from localcdap.pipeline.editing.edited_document import EditedDocument, EditHistory, apply_edit
 from localcdap.pipeline.editing.edits import CompoundEdit, Edit, Redo, RenameStage, Undo
 
 _LISTS: Final = ("stages", "postActions")

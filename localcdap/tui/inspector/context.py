@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api.schema import Schema
-from localcdap.pipeline.editing.stage_states import StageState
+from localcdap.pipeline.editing.incremental_validator import StageState
 from localcdap.pipeline.paths.service import PathQuery
 from localcdap.tui.inspector.properties import elements
 from localcdap.tui.inspector.properties.elements import ElementPart

@@ -9,7 +9,7 @@ from textual.content import Content
 
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.pipeline.document.model import StageUse
-from localcdap.pipeline.editing.stage_states import StageState
+from localcdap.pipeline.editing.incremental_validator import StageState
 from localcdap.tui.inspector.property_failures import StageFailures
 from localcdap.tui.widgets.cached_static import CachedStatic
 

@@ -15,13 +15,12 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.failures import ArtifactId
 from localcdap.api.methods import PluginMethod
 from localcdap.artifacts.model import PluginInfo
-from localcdap.pipeline.detected_schema import SCHEMA, DetectedSchema, detect_output_schema
 from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.document.values import artifact_to_json
 from localcdap.pipeline.editing.edits import SetPlugin, SetProperty
-from localcdap.pipeline.editing.stage_states import StageState
-from localcdap.pipeline.paths.format_guess import FormatGuess
-from localcdap.pipeline.paths.guessed_properties import build_properties
+from localcdap.pipeline.editing.incremental_validator import StageState
+from localcdap.pipeline.method_calls import SCHEMA, DetectedSchema, detect_output_schema
+from localcdap.pipeline.paths.format_guess import FormatGuess, build_properties
 from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.local_document import DocumentChange

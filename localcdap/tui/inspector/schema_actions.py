@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from localcdap.pipeline.detected_schema import SCHEMA, DetectedSchema
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.document.values import as_properties
 from localcdap.pipeline.editing.edits import CompoundEdit, Edit, SetProperty
-from localcdap.pipeline.rules.plugin_types import SOURCES
+from localcdap.pipeline.method_calls import SCHEMA, DetectedSchema
+from localcdap.pipeline.rules.graph import SOURCES
 from localcdap.text import plural
 from localcdap.tui.document.editor import Editor
 

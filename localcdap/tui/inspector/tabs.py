@@ -19,8 +19,8 @@ from localcdap.metadata.lineage.impact_service import ImpactRequest
 from localcdap.metadata.lineage.impact_text import describe_stage_field
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.document.values import as_properties
-from localcdap.pipeline.editing.stage_states import StageState
-from localcdap.pipeline.rules.plugin_types import CONTROL, SINKS, SOURCES
+from localcdap.pipeline.editing.incremental_validator import StageState
+from localcdap.pipeline.rules.graph import CONTROL, SINKS, SOURCES
 from localcdap.tui.dialogs.lines import LinesDialog
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.inspector.context import FieldContext

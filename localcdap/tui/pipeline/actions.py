@@ -10,7 +10,7 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, InvalidPipelineError, LocalcdapError
 from localcdap.pipeline.recordings.model import INSTANCE, parse_recording
-from localcdap.pipeline.rules.plugin_types import ACTIONS, SINKS, SOURCE
+from localcdap.pipeline.rules.graph import ACTIONS, SINKS, SOURCE
 from localcdap.pipeline.validation.datasets import DATASET_UPDATE
 from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import PreviewRequest

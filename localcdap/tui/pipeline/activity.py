@@ -13,7 +13,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.rules.plugin_types import SINKS
+from localcdap.pipeline.rules.graph import SINKS
 from localcdap.runs.model import Run, RunRequest, StageCounts
 from localcdap.runs.preview.model import Preview, PreviewRequest, PreviewStatus
 from localcdap.tui.canvas.stage_card import StageMark

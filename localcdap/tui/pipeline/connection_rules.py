@@ -12,8 +12,8 @@ from localcdap.artifacts.model import PluginSummary
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.values import artifact_to_json
 from localcdap.pipeline.editing.edits import Connect, Disconnect
-from localcdap.pipeline.editing.stage_states import StageState
-from localcdap.pipeline.rules.plugin_types import (
+from localcdap.pipeline.editing.incremental_validator import StageState
+from localcdap.pipeline.rules.graph import (
     CONDITION,
     CONTROL,
     ERROR_EMITTERS,

@@ -20,7 +20,7 @@ from localcdap.pipeline.editing.edits import (
     RenameStage,
     SetNote,
 )
-from localcdap.pipeline.rules.plugin_types import POST_ACTION, SOURCES, SPLITTER
+from localcdap.pipeline.rules.graph import POST_ACTION, SOURCES, SPLITTER
 from localcdap.runs.model import StageCounts
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.canvas.chart import build_chart

@@ -14,7 +14,7 @@ from localcdap.api.app.events import ArtifactsChanged
 from localcdap.artifacts.model import ArtifactSelector, CapabilityCount, PluginSummary
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PipelineType
-from localcdap.pipeline.rules.plugin_types import (
+from localcdap.pipeline.rules.graph import (
     ACTIONS,
     ALERT_PUBLISHER,
     BATCH,

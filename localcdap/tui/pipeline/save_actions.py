@@ -14,9 +14,9 @@ from localcdap.metadata.lineage.impact_text import describe_impact, summarize_im
 from localcdap.pipeline.library.application_model import (
     Deployment,
     DeployRequest,
+    DraftRequest,
     check_application_name,
 )
-from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.text import plural
 from localcdap.tui.dialogs.lines import LinesDialog
 from localcdap.tui.dialogs.path_completion import is_taken

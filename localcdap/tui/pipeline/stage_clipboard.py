@@ -12,8 +12,7 @@ from typing import Any
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.pipeline import StageConnection
-from localcdap.pipeline.document.source import decode_json
-from localcdap.pipeline.document.values import as_text
+from localcdap.pipeline.document.values import as_text, decode_json
 from localcdap.pipeline.editing.edits import AddStage, CompoundEdit, Connect, Edit
 from localcdap.tui.pipeline.connection_rules import find_free_name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.cli.runs.backfill import set_logical_start
+from localcdap.cli.runs.run import set_logical_start
 
 
 @pytest.mark.parametrize(

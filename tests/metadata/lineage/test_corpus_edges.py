@@ -14,7 +14,7 @@ from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.application_model import find_import_problems
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.validation.lineage import trace_pipeline
-from localcdap.pipeline.validation.repairs import apply_repairs
+from localcdap.pipeline.validation.plugins import apply_repairs
 from localcdap.sandbox.plugin_calls import JobRunner
 from tests.pipeline.shelf import create_resolver, load_shipped
 

@@ -9,8 +9,8 @@ import msgspec
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.pipeline.editing.edits import Edit
+from localcdap.pipeline.editing.incremental_validator import EditResult, StageState
 from localcdap.pipeline.editing.service import EditingService, OpenRequest
-from localcdap.pipeline.editing.stage_states import EditResult, StageState
 from localcdap.sandbox.configure_cache import ConfigureCache, ConnectedCheckResult
 from localcdap.sandbox.stage_configuration import ConfigureRequest, ConfigureResult, configure_stage
 from tests.pipeline.shelf import create_resolver, resolve

@@ -32,9 +32,9 @@ from localcdap.pipeline.editing.edits import (
     SetSetting,
     Undo,
 )
+from localcdap.pipeline.editing.incremental_validator import EditResult
 from localcdap.pipeline.editing.service import EditingService, OpenRequest
-from localcdap.pipeline.editing.stage_states import EditResult
-from localcdap.pipeline.macros.secrets import Secrets
+from localcdap.pipeline.macros.evaluation import Secrets
 from localcdap.sandbox.pool import PluginWorker, PluginWorkers
 from localcdap.sandbox.stage_configuration import (
     ConfigureRequest,

@@ -14,19 +14,19 @@ from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.serialization.value_types import pack, unpack
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.document.upgraded import upgrade_document
+from localcdap.pipeline.document.reader import read_document, upgrade_document
 from localcdap.pipeline.library.application_model import (
     ApplicationDetail,
     Deployment,
     DeployRequest,
+    Draft,
+    DraftRequest,
 )
 from localcdap.pipeline.library.applications import ApplicationService
-from localcdap.pipeline.library.draft_model import Draft, DraftRequest
 from localcdap.pipeline.library.drafts import DraftService
 from localcdap.pipeline.library.hub import create_packaged_document, is_package, read_package
 from localcdap.pipeline.library.templates import TemplateService
-from localcdap.pipeline.validation.plugin_templates import PluginTemplate
+from localcdap.pipeline.validation.plugins import PluginTemplate
 from localcdap.store.store import Store
 from tests.pipeline.json_documents import JSON, changed_pipelines
 

@@ -13,7 +13,7 @@ from localcdap.api.failures import ArtifactId
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
 from localcdap.pipeline.comparison import compare_pipelines
-from localcdap.pipeline.document.changes import rename_pipeline
+from localcdap.pipeline.document.model import rename_pipeline
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.document.values import encode_json
 from localcdap.pipeline.library.application_model import DeployRequest

@@ -14,7 +14,7 @@ from localcdap.api.errors import BadRequestError, ConflictError, DocumentError, 
 from localcdap.api.security import SYSTEM_PRINCIPAL, Principal
 from localcdap.messaging.topics import Topics
 from localcdap.namespaces.service import NamespaceService
-from localcdap.pipeline.library.draft_model import Draft, DraftRequest
+from localcdap.pipeline.library.application_model import Draft, DraftRequest
 from localcdap.pipeline.library.drafts import DraftService
 from localcdap.security.principals import act_as
 from localcdap.store.store import Store

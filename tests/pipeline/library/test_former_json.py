@@ -10,8 +10,8 @@ import pytest
 
 from localcdap.files.formats import FORMER_JSON
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.library.draft_model import hash_draft
-from localcdap.pipeline.library.former_json import keep_former_json
+from localcdap.pipeline.library.application_model import hash_draft
+from localcdap.pipeline.library.earlier_documents import keep_former_json
 from localcdap.store.migration import SHIPPED
 from localcdap.store.store import Store
 

@@ -17,7 +17,7 @@ from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.templates import TemplateService
 from localcdap.pipeline.resolver import PipelineResolver
 from localcdap.pipeline.service import PipelineRequest, StageRequest, StageSchema, StudioService
-from localcdap.pipeline.validation.plugin_templates import PluginTemplate
+from localcdap.pipeline.validation.plugins import PluginTemplate
 from localcdap.store.store import Store
 from tests.pipeline.pipelines import config, record
 from tests.pipeline.shelf import Shelf, create_resolver, resolve

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from localcdap.pipeline.comparison import compare_pipelines
-from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.document.upgraded import upgrade_document, upgrades
+from localcdap.pipeline.document.reader import read_document, upgrade_document, upgrades
 from tests.pipeline.pipelines import config, record
 
 OLD = {

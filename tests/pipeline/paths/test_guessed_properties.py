@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from localcdap.api.config import PluginProperty
 from localcdap.files.detection import FileHead, detect_facts
-from localcdap.pipeline.paths.format_guess import guess_format
-from localcdap.pipeline.paths.guessed_properties import build_properties
+from localcdap.pipeline.paths.format_guess import build_properties, guess_format
 
 
 def guess(text: str | bytes):

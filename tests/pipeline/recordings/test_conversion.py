@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import LogicalType, Schema
-from localcdap.pipeline.recordings.conversion import RowConverter, match_schemas
 from localcdap.pipeline.recordings.rows import RecordedRows, open_file
+from localcdap.pipeline.recordings.sources import RowConverter, match_schemas
 
 WANTED = Schema.record(
     "row",

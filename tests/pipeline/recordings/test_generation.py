@@ -11,9 +11,8 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.recordings.generation.hints import GenerationHints
-from localcdap.pipeline.recordings.generation.people import load_provider
-from localcdap.pipeline.recordings.generation.records import RecordGenerator
+from localcdap.pipeline.recordings.generation.field_values import load_provider
+from localcdap.pipeline.recordings.generation.records import GenerationHints, RecordGenerator
 from localcdap.plugin_lib.wrangler.semantic_types.detection import detect_semantic_type
 
 TEXT = Schema.STRING

@@ -9,8 +9,8 @@ import pytest
 from localcdap.api.errors import StoreError
 from localcdap.server.access import SiteCheck
 from localcdap.server.rest.app import RequestAccess, RestApp
+from localcdap.server.rest.process import read_token
 from localcdap.server.rest.table import build_router
-from localcdap.server.rest.token import read_token
 from tests.server.rest.client import NS, PORT, RestClient
 
 

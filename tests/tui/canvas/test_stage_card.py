@@ -8,7 +8,7 @@ import pytest
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.pipeline import StandIn
 from localcdap.api.schema import Schema
-from localcdap.pipeline.editing.stage_states import StageState
+from localcdap.pipeline.editing.incremental_validator import StageState
 from localcdap.runs.model import StageCounts
 from localcdap.tui.canvas.stage_card import StageMark, build_card, format_count
 

@@ -11,8 +11,7 @@ import pytest
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.namespaces.preferences import PreferenceLevel
-from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.application_model import DeployRequest, DraftRequest
 from localcdap.runs.model import StoredLogLine
 from localcdap.store.tables import NamespaceTables
 from localcdap.tui.areas import AREAS

@@ -46,7 +46,7 @@ async def test_a_new_pipeline_becomes_a_draft_and_is_saved_again(open_studio, cd
 
 
 async def test_a_draft_that_was_saved_elsewhere_is_replaced_only_when_asked(open_studio, cdap):
-    from localcdap.pipeline.library.draft_model import DraftRequest
+    from localcdap.pipeline.library.application_model import DraftRequest
 
     made = cdap.drafts.save("default", DraftRequest(TEXT, name="shared"))
     async with open_studio(target=DraftTarget(made.id)) as driver:
@@ -178,7 +178,7 @@ async def test_leaving_with_unsaved_changes_asks(open_studio, cdap):
 
 @pytest.mark.slow
 async def test_drafts_deployed_pipelines_and_files_are_offered_to_be_opened(open_studio, cdap):
-    from localcdap.pipeline.library.draft_model import DraftRequest
+    from localcdap.pipeline.library.application_model import DraftRequest
 
     cdap.drafts.save("default", DraftRequest(TEXT, name="offered"))
     async with open_studio() as driver:

@@ -35,8 +35,7 @@ from textual.worker import WorkerFailed
 from localcdap.api.errors import EngineError
 from localcdap.home import Home, find_shipped_data, find_shipped_plugins
 from localcdap.host.cdap import open_in_process
-from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.application_model import DeployRequest, DraftRequest
 from localcdap.tui.app import StudioApp
 from localcdap.tui.host_connection import HostConnection
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.cli.instance.doctor import diagnose
+from localcdap.cli.instance.maintenance import diagnose
 from localcdap.cli.options import Instance
 from tests.tui.stories import monkey
 

@@ -9,8 +9,7 @@ import pytest
 
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import find_shipped_data
-from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.application_model import DeployRequest, DraftRequest
 from localcdap.runs.model import RunError
 from localcdap.tui.areas import AREAS
 from localcdap.tui.routes import DocumentTarget

@@ -1,23 +1,132 @@
-"""Artifacts and the plugins in them (CDAP 6 ``ArtifactHttpHandler``)."""
+"""Artifacts and the plugins in them (CDAP 6 ``ArtifactHttpHandler``).
+
+Clients see the artifacts of plugin folders, those of the original's pipelines, and JARs. A client asks an
+instance for ``cdap-data-pipeline`` before it sends a pipeline. A JAR is kept with the plugins that its upload
+declared; nothing here can run it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from localcdap.artifacts.model import ArtifactSelector, PluginSummary
-from localcdap.artifacts.version import ArtifactVersion, VersionRange
+import msgspec
+
+from localcdap.api.failures import ArtifactId
+from localcdap.artifacts.model import ArtifactDetail, ArtifactSelector, PluginClass, PluginSummary
+from localcdap.artifacts.version import APP_VERSION, ArtifactVersion, VersionRange
+from localcdap.decoders import convert
+from localcdap.pipeline.document.model import PipelineType
 from localcdap.server.rest.answers import Answer, RestError, send_json
-from localcdap.server.rest.known_artifacts import (
-    KnownArtifact,
-    list_known_artifacts,
-    read_properties,
-)
 from localcdap.server.rest.request import RestRequest
 from localcdap.server.rest.router import RouteTable
 
+JARS: Final = "jar"
+"""The kind of documents about JARs, whose names are those of :func:`get_document_name`."""
+PROPERTIES: Final = "artifact-properties"
+_CLASSES: Final = {
+    PipelineType.BATCH: "io.cdap.cdap.datapipeline.DataPipelineApp",
+    PipelineType.STREAMING: "io.cdap.cdap.datastreams.DataStreamsApp",
+}
+"""The original's classes of the applications."""
+
+
+class KnownArtifact(msgspec.Struct):
+    """An artifact as clients see it."""
+
+    id: ArtifactId
+    apps: list[dict[str, Any]] = []
+    """The classes of applications, as ``className`` and ``description``."""
+    plugins: list[Any] = []
+    """The classes of plugins."""
+    parents: list[str] = []
+    path: str | None = None
+    """The path in a plugin folder; None for one that is not there."""
+
+
+class Jar(msgspec.Struct, rename="camel"):
+    """A JAR that a client has uploaded."""
+
+    name: str
+    version: str
+    parents: list[str] = []
+    plugins: list[dict[str, Any]] = []
+    """The declared plugins, as the client wrote them."""
+
+
+def get_document_name(artifact: ArtifactId) -> str:
+    """Return the name of the document about an artifact."""
+    return f"{artifact.scope.lower()}:{artifact.name}:{artifact.version}"
+
+
+def list_known_artifacts(request: RestRequest, scope: str | None) -> list[KnownArtifact]:
+    """Return the artifacts that the namespace of the path sees, those of the system first.
+
+    :param scope: ``SYSTEM`` or ``USER``; None for both.
+    """
+    found = [
+        *_list_applications(),
+        *(
+            _to_known(each)
+            for each in request.cdap.artifacts.list_artifacts(request.namespace, scope)
+            if each.version and (each.plugins or each.applications or each.dataset_types)
+        ),
+        *_list_jars(request),
+    ]
+    wanted = [each for each in found if scope in (None, each.id.scope)]
+    return sorted(wanted, key=lambda each: (each.id.scope, each.id.name))
+
+
+def read_properties(request: RestRequest, artifact: ArtifactId) -> dict[str, str]:
+    """Return the properties that clients have set of an artifact."""
+    found = request.cdap.client_documents.find(
+        request.namespace, PROPERTIES, get_document_name(artifact)
+    )
+    return {} if found is None else convert(found.document, dict[str, str])
+
+
+def _list_applications() -> list[KnownArtifact]:
+    return [
+        KnownArtifact(
+            ArtifactId(type.value, APP_VERSION.text, "SYSTEM"),
+            [{"className": name, "description": f"{type.name.capitalize()} pipelines"}],
+        )
+        for type, name in _CLASSES.items()
+    ]
+
+
+def _list_jars(request: RestRequest) -> list[KnownArtifact]:
+    found = []
+    for each in request.cdap.client_documents.list_documents(request.namespace, JARS):
+        jar = convert(each.document, Jar)
+        id = ArtifactId(jar.name, jar.version, "USER")
+        found.append(KnownArtifact(id, [], list(jar.plugins), jar.parents))
+    return found
+
+
+def _to_known(artifact: ArtifactDetail) -> KnownArtifact:
+    apps = [
+        {"className": each.class_name, "description": each.description}
+        for each in artifact.applications
+    ]
+    plugins = [_to_class(each) for each in artifact.plugins]
+    return KnownArtifact(artifact.id, apps, plugins, artifact.parents, artifact.path)
+
+
+def _to_class(plugin: PluginClass) -> dict[str, Any]:
+    return {
+        "type": plugin.type,
+        "name": plugin.name,
+        "description": plugin.description,
+        "className": plugin.class_name,
+        "configFieldName": "config",
+        "properties": {each.name: each for each in plugin.properties},
+        "requirements": {"capabilities": plugin.capabilities},
+    }
+
+
 _T = TypeVar("_T")
-ROUTES: Final = RouteTable("Artifacts and plugins")
+ARTIFACTS: Final = RouteTable("Artifacts and plugins")
 _ALL: Final = "/v3/namespaces/{namespace}/artifacts"
 _NAME: Final = f"{_ALL}/{{artifact}}"
 _ONE: Final = f"{_NAME}/versions/{{version}}"
@@ -26,14 +135,14 @@ _SCOPES: Final = ("SYSTEM", "USER")
 _ORDERS: Final = ("UNORDERED", "ASC", "DESC")
 
 
-@ROUTES.add("GET", _ALL)
+@ARTIFACTS.add("GET", _ALL)
 def list_artifacts(request: RestRequest) -> Answer:
     """Return the artifacts of a scope, by default of both."""
     found = list_known_artifacts(request, read_scope(request, None))
     return send_json([each.id for each in found])
 
 
-@ROUTES.add("GET", _NAME)
+@ARTIFACTS.add("GET", _NAME)
 def list_versions(request: RestRequest) -> Answer:
     """Return the versions of an artifact in a scope, by default ``user``."""
     scope, name = read_scope(request, "user"), request.path["artifact"]
@@ -47,7 +156,7 @@ def list_versions(request: RestRequest) -> Answer:
     return send_json(_order(request, found, lambda each: ArtifactVersion(each.version)))
 
 
-@ROUTES.add("GET", _ONE)
+@ARTIFACTS.add("GET", _ONE)
 def get_artifact(request: RestRequest) -> Answer:
     found = find_artifact(request)
     return send_json(
@@ -62,13 +171,13 @@ def get_artifact(request: RestRequest) -> Answer:
     )
 
 
-@ROUTES.add("GET", _EXTENSIONS)
+@ARTIFACTS.add("GET", _EXTENSIONS)
 def list_extension_types(request: RestRequest) -> Answer:
     """Return the types of the plugins that an artifact can use."""
     return send_json(sorted({each.type for each in _list_plugins(request)}))
 
 
-@ROUTES.add("GET", f"{_EXTENSIONS}/{{type}}")
+@ARTIFACTS.add("GET", f"{_EXTENSIONS}/{{type}}")
 def list_extensions(request: RestRequest) -> Answer:
     """Return the plugins of a type, those of all versions, with their capabilities.
 
@@ -80,7 +189,7 @@ def list_extensions(request: RestRequest) -> Answer:
     return send_json([_to_summary(each) for each in found])
 
 
-@ROUTES.add("GET", f"{_EXTENSIONS}/{{type}}/plugins/{{plugin}}")
+@ARTIFACTS.add("GET", f"{_EXTENSIONS}/{{type}}/plugins/{{plugin}}")
 def describe_plugin(request: RestRequest) -> Answer:
     """Return the details of a plugin, one object for each artifact that has it."""
     name, type = request.path["plugin"], request.path["type"]
@@ -100,19 +209,19 @@ def describe_plugin(request: RestRequest) -> Answer:
     return send_json([_describe_plugin(request, each) for each in ordered])
 
 
-@ROUTES.add("GET", "/v3/namespaces/{namespace}/capabilities")
+@ARTIFACTS.add("GET", "/v3/namespaces/{namespace}/capabilities")
 def list_capabilities(request: RestRequest) -> Answer:
     """Return the capabilities that the instance knows (design "CDAP Capabilities", Approach 2)."""
     found = request.cdap.artifacts.list_capabilities(request.namespace)
     return send_json([each.capability for each in found])
 
 
-@ROUTES.add("GET", "/v3/namespaces/{namespace}/classes/apps")
+@ARTIFACTS.add("GET", "/v3/namespaces/{namespace}/classes/apps")
 def list_application_classes(request: RestRequest) -> Answer:
     return send_json(_list_classes(request, read_scope(request, None)))
 
 
-@ROUTES.add("GET", "/v3/namespaces/{namespace}/classes/apps/{class}")
+@ARTIFACTS.add("GET", "/v3/namespaces/{namespace}/classes/apps/{class}")
 def get_application_class(request: RestRequest) -> Answer:
     name = request.path["class"]
     classes = _list_classes(request, read_scope(request, "user"))

@@ -1,4 +1,7 @@
-"""Metadata of entities, and their search (CDAP 6 ``MetadataHttpHandler``)."""
+"""Metadata of entities and their search, and the lineage of datasets and fields.
+
+CDAP 6 ``MetadataHttpHandler`` and ``LineageHTTPHandler``.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,13 @@ from localcdap.api.metadata import (
     MetadataScope,
     ScopedMetadata,
 )
+from localcdap.metadata.lineage.field_lineage import Direction
 from localcdap.metadata.search import ALL, SearchRequest, SearchResponse
 from localcdap.server.rest.answers import Answer, RestError, send_json, send_text
 from localcdap.server.rest.request import RestRequest, to_texts
 from localcdap.server.rest.router import RouteTable
 
-ROUTES: Final = RouteTable("Metadata")
+METADATA: Final = RouteTable("Metadata")
 _ONE: Final = "/v3/{entity}/metadata"
 _KEYS: Final = {
     "namespaces": "namespace",
@@ -35,7 +39,7 @@ _KEYS: Final = {
 """Keys of entities by their words in paths; any other word is a key of a custom entity."""
 
 
-@ROUTES.add("GET", _ONE)
+@METADATA.add("GET", _ONE)
 def get_metadata(request: RestRequest) -> Answer:
     """Return the metadata of an entity: in the form of version 5 by default, as the original does."""
     entity, scope = _read_entity(request), _read_scope(request)
@@ -43,7 +47,7 @@ def get_metadata(request: RestRequest) -> Answer:
     return send_json(_to_v6(found) if _reads_v6(request) else _to_v5(entity, found, scope))
 
 
-@ROUTES.add("GET", f"{_ONE}/properties")
+@METADATA.add("GET", f"{_ONE}/properties")
 def get_properties(request: RestRequest) -> Answer:
     scope = _read_scope(request)
     found = request.cdap.metadata.get(_read_entity(request), scope, MetadataKind.PROPERTY)
@@ -52,7 +56,7 @@ def get_properties(request: RestRequest) -> Answer:
     return send_json(found.system.properties | found.user.properties)
 
 
-@ROUTES.add("GET", f"{_ONE}/tags")
+@METADATA.add("GET", f"{_ONE}/tags")
 def get_tags(request: RestRequest) -> Answer:
     scope = _read_scope(request)
     found = request.cdap.metadata.get(_read_entity(request), scope, MetadataKind.TAG)
@@ -61,7 +65,7 @@ def get_tags(request: RestRequest) -> Answer:
     return send_json(sorted({*found.system.tags, *found.user.tags}))
 
 
-@ROUTES.add("POST", f"{_ONE}/properties")
+@METADATA.add("POST", f"{_ONE}/properties")
 def add_properties(request: RestRequest) -> Answer:
     entity = _read_entity(request)
     invalid = "Unable to read metadata properties from the request."
@@ -74,7 +78,7 @@ def add_properties(request: RestRequest) -> Answer:
     return send_text(f"Metadata properties for {entity.describe()} added successfully.")
 
 
-@ROUTES.add("POST", f"{_ONE}/tags")
+@METADATA.add("POST", f"{_ONE}/tags")
 def add_tags(request: RestRequest) -> Answer:
     entity = _read_entity(request)
     invalid = "Unable to read a list of tags from the request."
@@ -87,42 +91,42 @@ def add_tags(request: RestRequest) -> Answer:
     return send_text(f"Metadata tags for {entity.describe()} added successfully.")
 
 
-@ROUTES.add("DELETE", _ONE)
+@METADATA.add("DELETE", _ONE)
 def remove_metadata(request: RestRequest) -> Answer:
     entity = _read_entity(request)
     request.cdap.metadata.remove_all(entity)
     return send_text(f"Metadata for {entity.describe()} deleted successfully.")
 
 
-@ROUTES.add("DELETE", f"{_ONE}/properties")
+@METADATA.add("DELETE", f"{_ONE}/properties")
 def remove_properties(request: RestRequest) -> Answer:
     entity = _read_entity(request)
     request.cdap.metadata.remove_all(entity, MetadataKind.PROPERTY)
     return send_text(f"Metadata properties for {entity.describe()} deleted successfully.")
 
 
-@ROUTES.add("DELETE", f"{_ONE}/properties/{{name}}")
+@METADATA.add("DELETE", f"{_ONE}/properties/{{name}}")
 def remove_property(request: RestRequest) -> Answer:
     entity, name = _read_entity(request), request.path["name"]
     request.cdap.metadata.remove(entity, [name])
     return send_text(f"Metadata property {name} for {entity.describe()} deleted successfully.")
 
 
-@ROUTES.add("DELETE", f"{_ONE}/tags")
+@METADATA.add("DELETE", f"{_ONE}/tags")
 def remove_tags(request: RestRequest) -> Answer:
     entity = _read_entity(request)
     request.cdap.metadata.remove_all(entity, MetadataKind.TAG)
     return send_text(f"Metadata tags for {entity.describe()} deleted successfully.")
 
 
-@ROUTES.add("DELETE", f"{_ONE}/tags/{{name}}")
+@METADATA.add("DELETE", f"{_ONE}/tags/{{name}}")
 def remove_tag(request: RestRequest) -> Answer:
     entity, name = _read_entity(request), request.path["name"]
     request.cdap.metadata.remove(entity, tags=[name])
     return send_text(f"Metadata tag {name} for {entity.describe()} deleted successfully.")
 
 
-@ROUTES.add("GET", "/v3/metadata/search", "/v3/namespaces/{namespace}/metadata/search")
+@METADATA.add("GET", "/v3/metadata/search", "/v3/namespaces/{namespace}/metadata/search")
 def search(request: RestRequest) -> Answer:
     """Search entities. A query that is absent finds all of them."""
     entity_scope = _read_entity_scope(request)
@@ -267,3 +271,95 @@ def _to_v6_results(asked: SearchRequest, found: SearchResponse) -> dict[str, Any
         ],
         "cursor": found.cursor,
     }
+
+
+LINEAGE: Final = RouteTable("Lineage")
+
+
+def _list_patterns(path: str) -> tuple[str, str]:
+    """Return the patterns of a route; some releases have ``endpoints`` in place of ``datasets``."""
+    base = "/v3/namespaces/{namespace}/%s/{dataset}/lineage"
+    return base % "datasets" + path, base % "endpoints" + path
+
+
+@LINEAGE.add("GET", *_list_patterns(""), lack="`rollup` is not read")
+def get_lineage(request: RestRequest) -> Answer:
+    start, end = _read_times(request)
+    return send_json(
+        request.cdap.lineage.get(
+            _get_dataset(request),
+            start,
+            end,
+            request.get_number("levels", 10),
+            request.query.get("collapse", []),
+        )
+    )
+
+
+@LINEAGE.add("GET", *_list_patterns("/fields"))
+def list_fields(request: RestRequest) -> Answer:
+    """Return the names of fields, or with ``includeCurrent`` also whether lineage is known of them."""
+    start, end = _read_times(request)
+    current = request.get_flag("includeCurrent")
+    found = request.cdap.lineage.list_fields(
+        _get_dataset(request), start, end, request.get("prefix"), current
+    )
+    return send_json(found if current else [each.name for each in found])
+
+
+@LINEAGE.add("GET", *_list_patterns("/fields/{field}"))
+def get_field_lineage(request: RestRequest) -> Answer:
+    start, end = _read_times(request)
+    return send_json(
+        request.cdap.lineage.get_field_lineage(
+            _get_dataset(request), request.path["field"], _read_direction(request), start, end
+        )
+    )
+
+
+@LINEAGE.add("GET", *_list_patterns("/fields/{field}/operations"))
+def get_field_operations(request: RestRequest) -> Answer:
+    start, end = _read_times(request)
+    return send_json(
+        request.cdap.lineage.get_field_operations(
+            _get_dataset(request),
+            request.path["field"],
+            _read_direction(request, "both"),
+            start,
+            end,
+        )
+    )
+
+
+@LINEAGE.add("GET", *_list_patterns("/allfieldlineage"))
+def get_lineage_of_all_fields(request: RestRequest) -> Answer:
+    start, end = _read_times(request)
+    return send_json(
+        request.cdap.lineage.get_dataset_field_lineage(
+            _get_dataset(request), _read_direction(request), start, end
+        )
+    )
+
+
+def _get_dataset(request: RestRequest) -> MetadataEntity:
+    return MetadataEntity.of_dataset(request.path["dataset"], request.namespace)
+
+
+def _read_times(request: RestRequest) -> tuple[str, str]:
+    start, end = request.get("start"), request.get("end")
+    if start is None:
+        raise RestError(400, "Start time is required.")
+    if end is None:
+        raise RestError(400, "End time is required.")
+    return start, end
+
+
+def _read_direction(request: RestRequest, default: str | None = None) -> Direction:
+    text = request.get("direction") or default
+    if text is None:
+        raise RestError(400, "Direction is required.")
+    try:
+        return Direction(text.lower())
+    except ValueError:
+        known = ", ".join(repr(each.value) for each in Direction)
+        raise RestError(400, f"Direction '{text}' is invalid. It must be one of {known}.") from None

@@ -1,17 +1,30 @@
-"""Programs and their runs (CDAP 6 ``ProgramLifecycleHttpHandler``)."""
+"""Programs and their runs, one or several in a request (CDAP 6 ``ProgramLifecycleHttpHandler``).
+
+The answer for several has one object for each in the body, with a status code of its own.
+"""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from typing import Any, Final
 
-from localcdap.api.errors import BadRequestError
+from localcdap.api.errors import BadRequestError, LocalcdapError
+from localcdap.api.metadata import PROGRAM_TYPES
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.host import Cdap
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.history import LONGEST_PAGE, RunFilter
 from localcdap.runs.model import Run
-from localcdap.server.rest.answers import DONE, Answer, RestError, encode, send_json
+from localcdap.server.rest.answers import (
+    DONE,
+    Answer,
+    RestError,
+    describe,
+    encode,
+    find_status,
+    send_json,
+)
 from localcdap.server.rest.programs import (
     CLUSTER_ENDED,
     ProgramRef,
@@ -19,21 +32,22 @@ from localcdap.server.rest.programs import (
     get_run,
     is_system_application,
     list_patterns,
+    read_category,
     read_program,
     require_pipeline,
     start_run,
     stop_runs,
 )
-from localcdap.server.rest.request import RestRequest
+from localcdap.server.rest.request import RestRequest, to_texts
 from localcdap.server.rest.router import RouteTable
 
-ROUTES: Final = RouteTable("Programs and runs")
+RUNS: Final = RouteTable("Programs and runs")
 _ALL: Final = "ALL"
 _NOT_HERE: Final = ("SUSPENDED", "RESUMING", "REJECTED")
 """Statuses of the original that no run has here."""
 
 
-@ROUTES.add("GET", *list_patterns(""))
+@RUNS.add("GET", *list_patterns(""))
 def describe_program(request: RestRequest) -> Answer:
     """Return the specification of the pipeline, the properties of the original's workflow."""
     ref = read_program(request)
@@ -51,12 +65,12 @@ def describe_program(request: RestRequest) -> Answer:
     )
 
 
-@ROUTES.add("GET", *list_patterns("/status"))
+@RUNS.add("GET", *list_patterns("/status"))
 def get_status(request: RestRequest) -> Answer:
     return send_json({"status": find_status_of_program(request.cdap, read_program(request))})
 
 
-@ROUTES.add("POST", *list_patterns("/start"))
+@RUNS.add("POST", *list_patterns("/start"))
 def start(request: RestRequest) -> Answer:
     """Start a run; its record can be read before this is answered."""
     ref, arguments = read_program(request), request.decode_texts()
@@ -67,7 +81,7 @@ def start(request: RestRequest) -> Answer:
     return DONE
 
 
-@ROUTES.add("POST", *list_patterns("/stop"))
+@RUNS.add("POST", *list_patterns("/stop"))
 def stop(request: RestRequest) -> Answer:
     ref = read_program(request)
     if is_system_application(ref):
@@ -77,19 +91,19 @@ def stop(request: RestRequest) -> Answer:
     return DONE
 
 
-@ROUTES.add("POST", *list_patterns("/debug"))
+@RUNS.add("POST", *list_patterns("/debug"))
 def debug(request: RestRequest) -> Answer:
     ref = read_program(request)
     raise RestError(501, f"debug action is not implemented for program type {ref.category}")
 
 
-@ROUTES.add("POST", *list_patterns("/{action}"))
+@RUNS.add("POST", *list_patterns("/{action}"))
 def refuse_action(request: RestRequest) -> Answer:
     read_program(request)
     raise RestError(404, f"{request.path['action']} action was not found")
 
 
-@ROUTES.add("GET", *list_patterns("/runs"))
+@RUNS.add("GET", *list_patterns("/runs"))
 def list_runs(request: RestRequest) -> Answer:
     """Return runs, newest first. ``start`` and ``end`` are in seconds; ``limit`` is 100 by default."""
     ref = read_program(request)
@@ -100,14 +114,14 @@ def list_runs(request: RestRequest) -> Answer:
     return send_json([to_run_record(each) for each in runs])
 
 
-@ROUTES.add("GET", *list_patterns("/runs/{run}"))
+@RUNS.add("GET", *list_patterns("/runs/{run}"))
 def get_run_record(request: RestRequest) -> Answer:
     return send_json(
         to_run_record(get_run(request.cdap, read_program(request), request.path["run"]))
     )
 
 
-@ROUTES.add(
+@RUNS.add(
     "POST",
     *list_patterns("/runs/{run}/stop"),
     lack="every stop is at once; `graceful` is checked only",
@@ -126,25 +140,25 @@ def stop_run(request: RestRequest) -> Answer:
     return DONE
 
 
-@ROUTES.add("POST", *list_patterns("/runs/{run}/classify"))
+@RUNS.add("POST", *list_patterns("/runs/{run}/classify"))
 def classify(request: RestRequest) -> Answer:
     found = get_run(request.cdap, read_program(request), request.path["run"])
     return send_json(request.cdap.statistics.classify(found.namespace, found.run))
 
 
-@ROUTES.add("GET", *list_patterns("/runtimeargs"))
+@RUNS.add("GET", *list_patterns("/runtimeargs"))
 def get_arguments(request: RestRequest) -> Answer:
     return send_json(request.cdap.preferences.get(_get_level(request)))
 
 
-@ROUTES.add("PUT", *list_patterns("/runtimeargs"))
+@RUNS.add("PUT", *list_patterns("/runtimeargs"))
 def save_arguments(request: RestRequest) -> Answer:
     """Keep the arguments of later runs, as preferences of the program."""
     request.cdap.preferences.replace(_get_level(request), request.decode_texts())
     return DONE
 
 
-@ROUTES.add("GET", *list_patterns("/statistics", "workflows/{program}"))
+@RUNS.add("GET", *list_patterns("/statistics", "workflows/{program}"))
 def get_statistics(request: RestRequest) -> Answer:
     ref = read_program(request)
     found = request.cdap.statistics.read_statistics(
@@ -159,7 +173,7 @@ def get_statistics(request: RestRequest) -> Answer:
     return send_json(found)
 
 
-@ROUTES.add("GET", *list_patterns("/runs/{run}/statistics", "workflows/{program}"))
+@RUNS.add("GET", *list_patterns("/runs/{run}/statistics", "workflows/{program}"))
 def list_statistics_around(request: RestRequest) -> Answer:
     found = get_run(request.cdap, read_program(request), request.path["run"])
     limit, interval = request.get_number("limit", 10), request.get_number("interval", 10)
@@ -168,7 +182,7 @@ def list_statistics_around(request: RestRequest) -> Answer:
     )
 
 
-@ROUTES.add("GET", *list_patterns("/runs/{run}/compare", "workflows/{program}"))
+@RUNS.add("GET", *list_patterns("/runs/{run}/compare", "workflows/{program}"))
 def compare_runs(request: RestRequest) -> Answer:
     ref = read_program(request)
     first = get_run(request.cdap, ref, request.path["run"])
@@ -179,7 +193,7 @@ def compare_runs(request: RestRequest) -> Answer:
     return send_json(request.cdap.statistics.compare(ref.namespace, first.run, second.run))
 
 
-@ROUTES.add("GET", *list_patterns("/runs/{run}/nodes/state", "workflows/{program}"))
+@RUNS.add("GET", *list_patterns("/runs/{run}/nodes/state", "workflows/{program}"))
 def list_nodes(request: RestRequest) -> Answer:
     """Return the nodes of a run's workflow; here the pipeline runs as one."""
     found = get_run(request.cdap, read_program(request), request.path["run"])
@@ -295,3 +309,107 @@ def _read_percentile(text: str) -> float:
         return float(text)
     except ValueError:
         raise BadRequestError(f"Invalid percentile '{text}'.", "Give numbers such as 80.") from None
+
+
+BATCH: Final = RouteTable("Programs, several at once")
+_BASE: Final = "/v3/namespaces/{namespace}"
+_NO_LIST: Final = "Request body is invalid json, please check that it is a json array."
+_INCOMPLETE: Final = "Must provide valid appId, programType, and programId for each object: {}"
+_KEYS: Final = ("appId", "programType", "programId")
+ProgramWork = Callable[[ProgramRef, dict[str, Any]], dict[str, Any]]
+
+
+@BATCH.add("POST", f"{_BASE}/start")
+def start_programs(request: RestRequest) -> Answer:
+    """Start runs. The record of each can be read before this is answered."""
+
+    def start(ref: ProgramRef, given: dict[str, Any]) -> dict[str, Any]:
+        arguments = given.get("runtimeargs") or {}
+        if not isinstance(arguments, dict):
+            raise RestError(400, "'runtimeargs' must be an object.")
+        return {"runId": start_run(request.cdap, ref, to_texts(arguments)).run}
+
+    return do_each(request, start)
+
+
+@BATCH.add("POST", f"{_BASE}/stop")
+def stop_programs(request: RestRequest) -> Answer:
+    def stop(ref: ProgramRef, _: dict[str, Any]) -> dict[str, Any]:
+        stopped = stop_runs(request.cdap, ref)
+        return {"runId": stopped[0].run}
+
+    return do_each(request, stop)
+
+
+@BATCH.add("POST", f"{_BASE}/status")
+def get_statuses(request: RestRequest) -> Answer:
+    def get(ref: ProgramRef, _: dict[str, Any]) -> dict[str, Any]:
+        return {"status": find_status_of_program(request.cdap, ref)}
+
+    return do_each(request, get)
+
+
+@BATCH.add("POST", f"{_BASE}/runcount")
+def count_runs(request: RestRequest) -> Answer:
+    def count(ref: ProgramRef, _: dict[str, Any]) -> dict[str, Any]:
+        require_pipeline(request.cdap, ref)
+        filter = RunFilter(ref.application)
+        return {"runCount": request.cdap.runs.list_page(ref.namespace, filter, limit=1).total}
+
+    return do_each(request, count)
+
+
+@BATCH.add("POST", f"{_BASE}/runs")
+def get_latest_runs(request: RestRequest) -> Answer:
+    """Return the latest run of each program."""
+
+    def get(ref: ProgramRef, _: dict[str, Any]) -> dict[str, Any]:
+        require_pipeline(request.cdap, ref)
+        page = request.cdap.runs.list_page(ref.namespace, RunFilter(ref.application), limit=1)
+        return {"runs": [to_run_record(each) for each in page.runs]}
+
+    return do_each(request, get)
+
+
+@BATCH.add("POST", f"{_BASE}/instances")
+def get_instances(request: RestRequest) -> Answer:
+    def get(ref: ProgramRef, _: dict[str, Any]) -> dict[str, Any]:
+        require_pipeline(request.cdap, ref)
+        raise RestError(400, "Getting instances is only supported for services and workers.")
+
+    return do_each(request, get)
+
+
+def do_each(request: RestRequest, work: ProgramWork) -> Answer:
+    """Do some work for each program of the body, and answer with what it returns or why it failed."""
+    given = _read_programs(request)
+    return send_json([_do(request, each, work) for each in given])
+
+
+def _do(request: RestRequest, given: dict[str, Any], work: ProgramWork) -> dict[str, Any]:
+    answer = {key: given[key] for key in _KEYS}
+    try:
+        category = read_category(given["programType"])
+        answer["programType"] = PROGRAM_TYPES[category]
+        ref = ProgramRef(request.namespace, given["appId"], None, category, given["programId"])
+        found = work(ref, given)
+    except RestError as error:
+        return {**answer, "statusCode": error.status, "error": error.text}
+    except LocalcdapError as error:
+        return {**answer, "statusCode": find_status(error), "error": describe(error)}
+    return {**answer, "statusCode": 200, **found}
+
+
+def _read_programs(request: RestRequest) -> list[dict[str, Any]]:
+    """Return the objects of the body.
+
+    :raises RestError: when it is not a list, or a key is missing (400).
+    """
+    given = request.decode(Any, missing=[])
+    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
+        raise RestError(400, _NO_LIST)
+    for each in given:
+        for key in _KEYS:
+            if not isinstance(each.get(key), str) or not each[key]:
+                raise RestError(400, _INCOMPLETE.replace("{}", f"'{key}' must be specified."))
+    return given

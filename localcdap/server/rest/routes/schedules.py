@@ -29,7 +29,7 @@ from localcdap.server.rest.programs import (
 )
 from localcdap.server.rest.request import RestRequest, to_texts
 from localcdap.server.rest.router import RouteTable
-from localcdap.server.rest.routes.batch import do_each
+from localcdap.server.rest.routes.runs import do_each
 
 ROUTES: Final = RouteTable("Schedules and triggers")
 _NAMESPACE: Final = "/v3/namespaces/{namespace}"

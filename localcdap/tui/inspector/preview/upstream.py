@@ -8,7 +8,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.pipeline import StageConnection
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PipelineDocument
-from localcdap.pipeline.rules.plugin_types import CONDITION, ERROR_TRANSFORM
+from localcdap.pipeline.rules.graph import CONDITION, ERROR_TRANSFORM
 from localcdap.runs.preview.model import DebugAnswer, DebugRequest, GivenRecords
 
 Records = list[Any]

@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from localcdap.api.schema import Field, Schema, Type
-from localcdap.pipeline.editing.stage_states import StageState
+from localcdap.pipeline.editing.incremental_validator import StageState
 from localcdap.tui.schema_text import format_schema_type
 from localcdap.tui.studio import StudioNode
 

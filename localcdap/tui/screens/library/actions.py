@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.library.application_model import Application, Deployment
-from localcdap.pipeline.validation.plugin_templates import PluginTemplate
+from localcdap.pipeline.validation.plugins import PluginTemplate
 from localcdap.text import plural
 from localcdap.tui.screens.library import items as library
 from localcdap.tui.screens.library.comparison import ComparisonSide, PipelineComparisonDialog

@@ -12,7 +12,7 @@ from textual.content import Content
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.comparison import PipelineComparison, compare_pipelines
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.validation.plugin_templates import PluginTemplate
+from localcdap.pipeline.validation.plugins import PluginTemplate
 from localcdap.tui.dialogs.lines import BlocksDialog
 from localcdap.tui.labels import format_age
 from localcdap.tui.screens.home.pipeline_import import read_pipeline_file

@@ -13,13 +13,21 @@ from localcdap.artifacts.model import ArtifactSelector
 from localcdap.artifacts.version import VersionRange
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
-from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.document.stages import TEMPLATE_MARK
-from localcdap.pipeline.library.application_model import Application, Deployment, DeployRequest
-from localcdap.pipeline.library.draft_model import Draft, DraftRequest
-from localcdap.pipeline.library.export import encode_document, format_json
-from localcdap.pipeline.validation.plugin_templates import PluginTemplate
-from localcdap.pipeline.validation.repairs import Repair, apply_repairs, create_repair
+from localcdap.pipeline.document.reader import TEMPLATE_MARK, read_document
+from localcdap.pipeline.document.values import encode_document, format_json
+from localcdap.pipeline.library.application_model import (
+    Application,
+    Deployment,
+    DeployRequest,
+    Draft,
+    DraftRequest,
+)
+from localcdap.pipeline.validation.plugins import (
+    PluginTemplate,
+    Repair,
+    apply_repairs,
+    create_repair,
+)
 from localcdap.schedules.model import ScheduleSummary
 from localcdap.text import plural
 from localcdap.tui.labels import format_age

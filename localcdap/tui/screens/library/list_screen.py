@@ -12,8 +12,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localcdap.pipeline.document.model import PipelineDocument, PipelineType
-from localcdap.pipeline.library.draft_model import Draft
-from localcdap.pipeline.validation.plugin_templates import PluginTemplate
+from localcdap.pipeline.library.application_model import Draft
+from localcdap.pipeline.validation.plugins import PluginTemplate
 from localcdap.schedules.model import EventKind, ScheduleStatus, ScheduleSummary
 from localcdap.schedules.triggers import describe_trigger
 from localcdap.text import format_time, plural

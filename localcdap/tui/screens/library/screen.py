@@ -8,9 +8,8 @@ from textual import work
 from textual.binding import Binding, BindingType
 
 from localcdap.api.metadata import MetadataEntity
-from localcdap.pipeline.library.application_model import Application
-from localcdap.pipeline.library.draft_model import Draft
-from localcdap.pipeline.validation.plugin_templates import PluginTemplate
+from localcdap.pipeline.library.application_model import Application, Draft
+from localcdap.pipeline.validation.plugins import PluginTemplate
 from localcdap.text import plural
 from localcdap.tui.dialogs.schedules import SchedulesDialog
 from localcdap.tui.routes import (

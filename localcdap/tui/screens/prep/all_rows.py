@@ -24,7 +24,7 @@ from localcdap.decoders import convert
 from localcdap.expectations.results import RuleResult, describe_result
 from localcdap.expectations.rules import RuleAction, to_json
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.recipe_files import apply_recipe
+from localcdap.pipeline.method_calls import apply_recipe
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.labels import MUTED, sanitize_name

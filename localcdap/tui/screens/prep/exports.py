@@ -15,7 +15,7 @@ from localcdap.api.schema import Schema
 from localcdap.expectations.rules import KEY as EXPECTATIONS
 from localcdap.expectations.rules import Expectation, to_json
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.recipe_files import export_recipe
+from localcdap.pipeline.method_calls import export_recipe
 from localcdap.text import plural
 from localcdap.tui.screens.prep.source import FILE_OPTIONS, PrepRequest, read_view
 from localcdap.workspace_views import SampleRecords, WorkspaceView

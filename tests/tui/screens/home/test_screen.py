@@ -11,8 +11,7 @@ from textual.widgets import OptionList, Static
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import find_shipped_data
 from localcdap.host import demo
-from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.application_model import DeployRequest, DraftRequest
 from localcdap.runs.model import RunError, get_now
 from localcdap.schedules.model import (
     EventKind,

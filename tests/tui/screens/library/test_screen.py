@@ -9,9 +9,8 @@ import pytest
 from textual.widgets import Static
 
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.pipeline.library.draft_model import DraftRequest
-from localcdap.pipeline.validation.plugin_templates import PluginTemplate
+from localcdap.pipeline.library.application_model import DeployRequest, DraftRequest
+from localcdap.pipeline.validation.plugins import PluginTemplate
 from localcdap.tui import routes as places
 from localcdap.tui.canvas.pipeline_chart import PipelineChart
 from localcdap.tui.lists.filtered_list import FilteredList

@@ -10,8 +10,7 @@ import pytest
 
 from localcdap.cli.files import read_pipeline
 from localcdap.engine.messages.host import StatementBatch
-from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.application_model import DeployRequest, DraftRequest
 from localcdap.pipeline_tests.cases import create_case_request
 from localcdap.pipeline_tests.reader import read_test
 from localcdap.pipeline_tests.report import Outcome, PipelineTestReport, evaluate

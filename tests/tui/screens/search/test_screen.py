@@ -10,8 +10,7 @@ from textual.widgets import Input, Static
 from localcdap.api.metadata import MetadataEntity
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import find_shipped_data
-from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.pipeline.library.draft_model import DraftRequest
+from localcdap.pipeline.library.application_model import DeployRequest, DraftRequest
 from localcdap.tui.dialogs.metadata import MetadataDialog
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.screens.search.findings import build_query

@@ -1,4 +1,4 @@
-"""``localcdap doctor``: check this machine and the instance, and show the settings."""
+"""``localcdap doctor``, ``engine``, ``backup`` and ``restore``: the state of an instance and its parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,10 +15,9 @@ import msgspec
 
 from localcdap.api.errors import LocalcdapError, SettingsError
 from localcdap.cli.errors import NO
-from localcdap.cli.options import Instance, instance_options
-from localcdap.cli.output import StyledText, echo, print_json, print_table
+from localcdap.cli.options import Instance, flag, instance_options
+from localcdap.cli.output import StyledText, echo, print_table
 from localcdap.home import Home, find_shipped_plugins
-from localcdap.settings import Profile, Settings, describe_settings, load_settings
 from localcdap.text import format_time
 
 if TYPE_CHECKING:
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from localcdap.metadata.service import SetAsideMetadata
     from localcdap.openlineage.delivery import DestinationStatus
     from localcdap.security.service import SecurityStatus
+    from localcdap.settings import Profile, Settings
+
 
 _LOW_DISK = 2 * 1024**3
 
@@ -58,9 +59,8 @@ class Diagnosis(msgspec.Struct):
 
 
 @click.command("doctor")
-@click.option(
+@flag(
     "--repair",
-    is_flag=True,
     help="First repair a damaged database, from its readable parts or from the newest good backup. No other "
     "process may use the instance meanwhile.",
 )
@@ -71,7 +71,7 @@ class Diagnosis(msgspec.Struct):
     help="First skip the event that LISTENER, a listener of a system application, fails to handle.",
 )
 @instance_options
-def command(instance: Instance, repair: bool, listener: str | None) -> int:
+def doctor_command(instance: Instance, repair: bool, listener: str | None) -> int:
     """Check Python, Java, Spark, the disk, the instance and its artifacts, and show how to fix each
     problem; show every setting and where it comes from.
     """
@@ -81,10 +81,7 @@ def command(instance: Instance, repair: bool, listener: str | None) -> int:
             cdap.messaging.skip_event(listener)
     diagnosis = diagnose(instance)
     diagnosis.repairs = repairs
-    if instance.json:
-        print_json(diagnosis)
-    else:
-        _print(diagnosis)
+    instance.print(diagnosis, _print)
     return 0 if all(finding.good for finding in diagnosis.findings) else NO
 
 
@@ -96,6 +93,8 @@ def _repair(home: Home) -> list[str]:
 
 def diagnose(instance: Instance) -> Diagnosis:
     """Run all checks. A check that fails is a finding, never an exception."""
+    from localcdap.settings import Settings, describe_settings, load_settings
+
     home = instance.home
     try:
         settings = load_settings(home.settings_file)
@@ -142,6 +141,8 @@ def _check_java() -> Iterator[Finding]:
 
 
 def _check_spark() -> Iterator[Finding]:
+    from importlib import metadata
+
     for package, fix in (
         ("pyspark", "pip install 'pyspark[connect]'"),
         ("pandas", "pip install 'pandas<3'"),
@@ -302,3 +303,56 @@ def _print(diagnosis: Diagnosis) -> None:
     echo()
     rows = [(s.key, s.value, s.origin) for s in diagnosis.settings]
     print_table(("setting", "value", "from"), rows)
+
+
+@click.command("engine")
+@click.argument("action", type=click.Choice(["status", "start", "stop"]), default="status")
+@instance_options
+def engine_command(instance: Instance, action: str) -> None:
+    """Show the status of the local Spark server, start it, or stop it.
+
+    All local runs and previews share the server. It starts with the first run and stops after the time of the
+    setting engine.idle_minutes without a run.
+    """
+    from localcdap.host.engine_server import make_engine_server
+    from localcdap.settings import load_settings
+
+    server = make_engine_server(instance.home, load_settings(instance.home.settings_file))
+    if action == "start":
+        server.ensure()
+    elif action == "stop":
+        server.stop()
+    status = server.get_status()
+    instance.print(status, status.summary)
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
+@instance_options
+def backup_command(instance: Instance, file: Path | None) -> None:
+    """Copy the database into FILE, by default a new file in the folder 'backups' of the instance.
+
+    Runs, other commands and studios may continue meanwhile. Before a newer localcdap migrates the database,
+    it makes a backup itself.
+    """
+    with instance.connect() as cdap:
+        made = cdap.database.back_up(str(file.absolute()) if file else None)
+    instance.print(made, f"{made.file}  {made.bytes / 1024**2:.1f} MiB")
+
+
+@click.command("restore")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@instance_options
+def restore_command(instance: Instance, file: Path) -> None:
+    """Replace the database with the backup FILE, and move the database into the folder 'backups'.
+
+    The backup is read and checked first. No other process may use the instance meanwhile.
+    """
+    from localcdap.host.maintenance import restore
+
+    done = restore(instance.home, file.absolute())
+    if instance.print_json(done):
+        return
+    echo(f"Restored {file}.")
+    if done.kept:
+        echo(f"The previous database is now {done.kept}.")

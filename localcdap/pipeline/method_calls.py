@@ -1,13 +1,67 @@
-"""Recipes on whole files, as front ends apply them: the calls of the plugin method that does it."""
+"""Calls of plugin methods by front ends: the schema that a stage finds, and recipes on whole files."""
 
 from __future__ import annotations
 
 import contextlib
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
+from localcdap.api.failures import ValidationFailure
+from localcdap.api.schema import Schema
 from localcdap.pipeline.methods import MethodCall, MethodPlugin, MethodService
+
+if TYPE_CHECKING:
+    from localcdap.pipeline.service import StudioService
+
+SCHEMA: Final = "schema"
+"""The property of the output schema, as CDAP's studio names it."""
+_REFERENCE: Final = "referenceName"
+
+
+class DetectedSchema(msgspec.Struct, frozen=True):
+    """The schema that a stage found, or why it found none."""
+
+    schema: Schema | None
+    failure: ValidationFailure | None = None
+    """The first reason why there is no schema."""
+
+
+def detect_output_schema(
+    studio: StudioService,
+    stage: Mapping[str, Any],
+    *,
+    namespace: str = "default",
+    arguments: Mapping[str, str],
+) -> DetectedSchema:
+    """Have a source look at its data, and return the schema that it finds.
+
+    Its property ``schema`` is left out, which is what makes it look. A missing reference name, which only
+    labels the lineage, keeps nothing from being found.
+
+    :param stage: as a pipeline document holds it.
+    :raises NotFoundError: when there is no such namespace.
+    """
+    from localcdap.pipeline.service import StageRequest
+
+    plugin = dict(stage["plugin"])
+    properties = dict(plugin.get("properties") or {})
+    properties.pop(SCHEMA, None)
+    properties.setdefault(_REFERENCE, "detection")
+    request = StageRequest(
+        {**stage, "plugin": {**plugin, "properties": properties}},
+        resolve_macros_from_preferences=True,
+        namespace=namespace,
+        arguments=dict(arguments),
+        connected=True,
+    )
+    result = studio.validate_stage(request)
+    if result.spec is None:
+        return DetectedSchema(None, result.errors[0] if result.errors else None)
+    return DetectedSchema(result.spec.output_schema)
+
 
 _STEP_S: Final = 0.5
 """How long one call takes: until a caller that stops has an effect, and the progress moves."""

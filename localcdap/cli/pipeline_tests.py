@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,22 +16,64 @@ import msgspec
 from localcdap.api.errors import BadRequestError, InvalidPipelineError, LocalcdapError
 from localcdap.cli.errors import NO
 from localcdap.cli.files import NamedPipeline, is_file, read_pipeline, split_version
-from localcdap.cli.options import Instance, fix_option, instance_options, parse_pairs
-from localcdap.cli.output import echo, print_json
-from localcdap.cli.pipeline_tests.test_report import print_report, print_summary
-from localcdap.cli.runs.recordings import parse_recordings, record_option
+from localcdap.cli.options import (
+    Instance,
+    fix_option,
+    flag,
+    instance_options,
+    pairs_option,
+    parse_pairs,
+)
+from localcdap.cli.output import echo, secho
+from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
 from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline_tests.cases import CaseRequest, CaseResult, CaseStatus, create_case_request
 from localcdap.pipeline_tests.model import PipelineTest, TestFileProblem, parse_output
 from localcdap.pipeline_tests.reader import check_stages, find_tests, get_test_name, read_test
-from localcdap.pipeline_tests.report import Outcome, PipelineTestReport, evaluate, write_junit
+from localcdap.pipeline_tests.report import (
+    MARKS,
+    Outcome,
+    PipelineTestReport,
+    evaluate,
+    format_details,
+    write_junit,
+)
 from localcdap.pipeline_tests.service import run_cases
 from localcdap.pipeline_tests.writer import update_test, write_new_test
 from localcdap.text import plural
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap
+
+
+_COLOURS: Final = {"missing": "red", "unexpected": "green", "changed": "yellow"}
+
+
+def print_report(report: PipelineTestReport, *, updated: bool = False) -> None:
+    mark, colour = {
+        Outcome.PASSED: ("✓", "green"),
+        Outcome.FAILED: ("✗", "red"),
+        Outcome.STOPPED: ("-", "yellow"),
+    }[report.outcome]
+    if updated:
+        mark, colour = "↻", "yellow"
+    note = "  updated" if updated else ""
+    secho(mark, fg=colour, bold=True, nl=False)
+    echo(f" {report.file}  {report.took_ms / 1000:.1f} s{note}")
+    print_stand_ins(report.stand_ins)
+    for line in format_details(report):
+        kind = next(
+            (k for k, each in MARKS.items() if re.match(rf" +{re.escape(each)} ", line)), ""
+        )
+        secho(f"    {line}", fg=_COLOURS.get(kind))
+
+
+def print_summary(reports: Sequence[PipelineTestReport]) -> None:
+    counts = {each: sum(v.outcome is each for v in reports) for each in Outcome}
+    parts = [f"{count} {outcome}" for outcome, count in counts.items() if count]
+    colour = "green" if counts[Outcome.PASSED] == len(reports) else "red"
+    secho(", ".join(parts), fg=colour, bold=True)
 
 
 def scaffold_test(
@@ -78,9 +121,7 @@ def scaffold_test(
             [create_case_request(test, document, use_suggested=fix)],
         )
     report = evaluate(test, again)
-    if instance.json:
-        print_json({"file": str(file), "tests": [report]})
-    else:
+    if not instance.print_json({"file": str(file), "tests": [report]}):
         echo(f"Wrote {file}. Read it before you rely on it.")
         print_report(report)
     return 0 if report.outcome is Outcome.PASSED else NO
@@ -149,12 +190,7 @@ mistakes in test files.
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
 @click.option("-k", "part", metavar="TEXT", help="Run only tests whose path contains TEXT.")
 @click.option("--stage", metavar="S", help="Compare the records of this stage only.")
-@click.option(
-    "--update",
-    "updates",
-    is_flag=True,
-    help="Rewrite the expected records to match the actual output.",
-)
+@flag("--update", "updates", help="Rewrite the expected records to match the actual output.")
 @click.option(
     "--junit", metavar="FILE", type=click.Path(path_type=Path), help="Also write a JUnit report."
 )
@@ -171,17 +207,11 @@ mistakes in test files.
     show_default=True,
     help="With --new: the most records of each source.",
 )
-@click.option(
-    "-a",
-    "arguments",
-    multiple=True,
-    metavar="K=V",
-    help="With --new: set a runtime argument; repeatable.",
-)
+@pairs_option("-a", "arguments", help="With --new: set a runtime argument; repeatable.")
 @record_option
 @fix_option
 @instance_options
-def command(
+def test_command(
     instance: Instance,
     paths: tuple[Path, ...],
     part: str | None,
@@ -207,9 +237,7 @@ def command(
     reports = _run(instance, files, stage, given, updates=updates, fix=fix)
     if junit is not None:
         write_junit(junit, reports)
-    if instance.json:
-        print_json({"tests": reports})
-    else:
+    if not instance.print_json({"tests": reports}):
         print_summary(reports)
     return 0 if all(each.outcome is Outcome.PASSED for each in reports) else NO
 

@@ -1,1 +1,0 @@
-"""Commands for system applications, their jobs, and messages."""
