@@ -21,8 +21,7 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
 from localcdap.plugin_lib.wrangler.directives.encodings import read_bytes
-from localcdap.plugin_lib.wrangler.directives.native_helpers import require_text_column
-from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap
+from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap, require_text_column
 
 _NAMES: Final = {
     "MD4": "md4",

@@ -21,8 +21,10 @@ from localcdap.api.directive import (
 from localcdap.java.charsets import decode, find_encoding
 from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
 from localcdap.plugin_lib.wrangler.directives.masks import require_text
-from localcdap.plugin_lib.wrangler.directives.native_helpers import require_text_column
-from localcdap.plugin_lib.wrangler.recipe.base_directives import make_text_schema_like
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    make_text_schema_like,
+    require_text_column,
+)
 
 METHODS: Final = ("base64", "base32", "hex")
 

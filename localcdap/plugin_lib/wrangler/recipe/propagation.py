@@ -17,8 +17,11 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.schema import Schema
 from localcdap.api.stage import FindTable
 from localcdap.plugin_lib.suggestions import suggest_name
-from localcdap.plugin_lib.wrangler.directives.conditions import SendToErrorAndContinue
-from localcdap.plugin_lib.wrangler.directives.expressions import IncrementVariable, SetVariable
+from localcdap.plugin_lib.wrangler.directives.conditions import (
+    IncrementVariable,
+    SendToErrorAndContinue,
+    SetVariable,
+)
 from localcdap.plugin_lib.wrangler.language import ExpressionSource
 from localcdap.plugin_lib.wrangler.recipe.builder import RecipeStep, locate_problem
 from localcdap.plugin_lib.wrangler.recipe.precondition import Precondition

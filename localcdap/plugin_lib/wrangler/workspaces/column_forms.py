@@ -11,11 +11,18 @@ from typing import Any, Final
 
 from localcdap.api.directive import Directive
 from localcdap.api.directive.rows import Row
-from localcdap.plugin_lib.wrangler.directives.columns import Copy, Drop, Keep, Rename, Swap
+from localcdap.plugin_lib.wrangler.directives.cases import FillNullOrEmpty
+from localcdap.plugin_lib.wrangler.directives.columns import (
+    Copy,
+    Drop,
+    Keep,
+    Rename,
+    RenameDirective,
+    SetHeaders,
+    Swap,
+)
 from localcdap.plugin_lib.wrangler.directives.digests import Hash
-from localcdap.plugin_lib.wrangler.directives.fills import FillNullOrEmpty
 from localcdap.plugin_lib.wrangler.directives.masks import FindAndReplace, MaskNumber
-from localcdap.plugin_lib.wrangler.directives.names import RenameDirective, SetHeaders
 from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap
 from localcdap.plugin_lib.wrangler.recipe.batch import make_row_context
 from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable
