@@ -5,20 +5,20 @@ from __future__ import annotations
 from localcdap.api import FailureBuilder, FailureCollector, Schema, StageConfigurer
 from localcdap.plugin_lib.spark.sql_checks import find_sql_problems
 from localcdap.plugin_lib.wrangler.directives.lookups import TableLookup
+from localcdap.plugin_lib.wrangler.recipe.builder import NAME as PRECONDITION
 from localcdap.plugin_lib.wrangler.recipe.builder import (
     BuiltRecipe,
     RecipeStep,
     load_precondition,
     load_recipe,
 )
-from localcdap.plugin_lib.wrangler.recipe.precondition import NAME as PRECONDITION
 from localcdap.plugin_lib.wrangler.recipe.propagation import (
+    find_schema_mismatches,
     propagate,
     propose_schema,
     to_columns,
 )
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
-from localcdap.plugin_lib.wrangler.recipe.schema_check import find_schema_mismatches
 from localcdap.workspace_views import RecipeProblem
 
 from .config import FAIL, FAILS_FOR_ERRORS, WranglerConfig

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.directive import Columns, Directive, Frame, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
 from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     ColumnMap,
     TextMap,
     as_text,
     is_text,
+    report_missing_column,
     require_text_column,
 )
 from localcdap.plugin_lib.wrangler.values.text_edits import unescape_java

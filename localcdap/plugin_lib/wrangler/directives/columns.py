@@ -19,31 +19,8 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.java.strings import TRIM_CHARACTERS
-from localcdap.plugin_lib.suggestions import suggest_name
+from localcdap.plugin_lib.wrangler.recipe.base_directives import find_column, report_missing_column
 from localcdap.plugin_lib.wrangler.values.text_edits import Sed, find_syntax_problem
-
-
-def report_missing_column(columns: Columns, name: str, purpose: str, *, fails: bool = True) -> bool:
-    """Report a column that is certainly missing; return whether it was reported.
-
-    :param fails: whether rows without the column fail; otherwise the report is a warning.
-    """
-    if not columns.is_missing(name):
-        return False
-    report = columns.fail if fails else columns.warn
-    report(f"There is no column '{name}' to {purpose}.", suggest_name(name, columns))
-    return True
-
-
-def find_column(row: Row, name: str) -> str:
-    """Return the name of a column as the row spells it.
-
-    :raises DirectiveError: for a missing column.
-    """
-    found = row.find(name)
-    if found is None:
-        raise DirectiveError(f"column '{name}' does not exist")
-    return found
 
 
 @plugin(name="rename", description="Renames a column.")

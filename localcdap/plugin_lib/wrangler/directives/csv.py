@@ -23,10 +23,10 @@ from localcdap.api.schema import Schema
 from localcdap.java import commons_csv
 from localcdap.java.regex import compile_regex
 from localcdap.java.strings import TRIM_CHARACTERS
-from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     format_error_record,
     make_type_error,
+    report_missing_column,
     require_text_column,
 )
 from localcdap.plugin_lib.wrangler.values.text_edits import find_syntax_problem, unescape_java

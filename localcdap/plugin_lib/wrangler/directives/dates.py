@@ -39,7 +39,6 @@ from localcdap.java.unix_time import (
     parse_whole_number,
     to_epoch_millis,
 )
-from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
 from localcdap.plugin_lib.wrangler.directives.datetimes import (
     PatternDirective,
     TimestampMap,
@@ -48,12 +47,14 @@ from localcdap.plugin_lib.wrangler.directives.datetimes import (
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     WHOLE,
     WHOLE_NUMBERS,
+    find_column,
     format_error_record,
     format_type_mismatch,
     is_text,
     make_error_row,
     make_text_schema_like,
     make_type_error,
+    report_missing_column,
     require_column,
     require_text_column,
 )

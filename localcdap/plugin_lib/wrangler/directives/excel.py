@@ -21,8 +21,10 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.java.dates.patterns import DAYS, MONTHS
 from localcdap.java.strings import format_double
-from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
-from localcdap.plugin_lib.wrangler.recipe.base_directives import make_error_row
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    make_error_row,
+    report_missing_column,
+)
 
 _MAX_ROWS: Final = 2**20
 """The rows that Excel allows."""

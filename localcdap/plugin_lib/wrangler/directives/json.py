@@ -19,8 +19,10 @@ from localcdap.java import commons_csv
 from localcdap.java.gson import JsonError, read_json, to_column_value, write_json
 from localcdap.java.json_path import JsonPathError, NothingFoundError, parse_path, select
 from localcdap.java.strings import TRIM_CHARACTERS, to_java_string
-from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
-from localcdap.plugin_lib.wrangler.recipe.base_directives import make_type_error
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    make_type_error,
+    report_missing_column,
+)
 
 
 class FlattenDirective(Directive):

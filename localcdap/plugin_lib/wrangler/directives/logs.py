@@ -27,8 +27,10 @@ from localcdap.api.directive import (
 from localcdap.api.schema import Schema
 from localcdap.java.dates.patterns import MONTHS
 from localcdap.java.regex import RegexError, compile_regex
-from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
-from localcdap.plugin_lib.wrangler.recipe.base_directives import make_type_error
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    make_type_error,
+    report_missing_column,
+)
 
 NUMBER: Final = "[0-9]*"
 CLF_NUMBER: Final = "[0-9]*|-"

@@ -24,9 +24,11 @@ from localcdap.api.schema import Schema
 from localcdap.java.gson import JsonError, read_json, write_json
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
-from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
-from localcdap.plugin_lib.wrangler.directives.masks import require_text
-from localcdap.plugin_lib.wrangler.recipe.base_directives import make_error_row
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    make_error_row,
+    report_missing_column,
+    require_text,
+)
 
 _CODE: Final = slice(0, 7)
 _DESCRIPTION: Final = slice(8, None)

@@ -28,14 +28,15 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     ColumnMap,
     as_text,
+    find_column,
     is_text,
     make_text_schema_like,
-    make_type_error,
+    report_missing_column,
     require_plain_regex,
+    require_text,
     require_text_column,
 )
 from localcdap.plugin_lib.wrangler.values.text_edits import (
@@ -221,17 +222,6 @@ def _build_table(length: int) -> Any:
     small = (table.consonants, table.vowels)
     rows = (" " * length, *small, table.digits, *(letters.upper() for letters in small))
     return np.stack([np.frombuffer(row.encode(), dtype=np.uint8) for row in rows])
-
-
-def require_text(row: Row, name: str) -> str:
-    """Return the text in a column.
-
-    :raises DirectiveError: for a column that is missing, null or not a text.
-    """
-    value = row[find_column(row, name)]
-    if isinstance(value, str):
-        return value
-    raise make_type_error(name, value)
 
 
 @plugin(name="mask-number", description="Masks numbers that are written as text.")

@@ -25,8 +25,10 @@ from localcdap.api.directive import (
 from localcdap.files.avro import drop_logical_types, open_stored_records
 from localcdap.java.gson import write_json
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
-from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
-from localcdap.plugin_lib.wrangler.recipe.base_directives import make_error_row
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    make_error_row,
+    report_missing_column,
+)
 
 _MAX_RECORDS: Final = 1_000_000
 """Records of one value; more are an attack rather than data."""

@@ -17,8 +17,11 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema, Type
 from localcdap.java.regex import compile_regex
-from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
-from localcdap.plugin_lib.wrangler.directives.masks import require_text
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    find_column,
+    report_missing_column,
+    require_text,
+)
 from localcdap.plugin_lib.wrangler.values.text_edits import find_syntax_problem
 
 NULLABLE_TEXT = Schema.STRING.as_nullable

@@ -27,9 +27,12 @@ from localcdap.api.schema import Schema
 from localcdap.java import xml
 from localcdap.java.numbers import NumberFormatError, parse_double, parse_long
 from localcdap.java.strings import TRIM_CHARACTERS
-from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
 from localcdap.plugin_lib.wrangler.directives.json import FlattenDirective
-from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap, make_type_error
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    ColumnMap,
+    make_type_error,
+    report_missing_column,
+)
 
 if TYPE_CHECKING:
     from lxml.etree import XPath as CompiledPath

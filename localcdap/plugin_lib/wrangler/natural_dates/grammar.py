@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
+from localcdap.plugin_lib.wrangler.natural_dates.parsing import (
     Ends,
     Parse,
     Parser,
@@ -26,11 +26,14 @@ from localcdap.plugin_lib.wrangler.natural_dates.relative import (
     relative_month,
     relative_time,
 )
-from localcdap.plugin_lib.wrangler.natural_dates.targets import (
+from localcdap.plugin_lib.wrangler.natural_dates.times import (
     AHEAD,
     BACK,
+    Operation,
     Operations,
+    amount,
     date_span,
+    explicit_time,
     month,
     month_day,
     prefix,
@@ -38,14 +41,9 @@ from localcdap.plugin_lib.wrangler.natural_dates.targets import (
     seek,
     seek_by,
     suffix,
+    time_span,
     weekday,
     year,
-)
-from localcdap.plugin_lib.wrangler.natural_dates.times import (
-    Operation,
-    amount,
-    explicit_time,
-    time_span,
 )
 
 

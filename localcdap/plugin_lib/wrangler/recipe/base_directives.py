@@ -32,6 +32,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java.strings import TRIM_CHARACTERS
+from localcdap.plugin_lib.suggestions import suggest_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -181,3 +182,37 @@ def require_plain_regex(pattern: str) -> None:
         raise NoNativeFormError(
             "the regular expression may need long, and Spark has no limit of time"
         )
+
+
+def report_missing_column(columns: Columns, name: str, purpose: str, *, fails: bool = True) -> bool:
+    """Report a column that is certainly missing; return whether it was reported.
+
+    :param fails: whether rows without the column fail; otherwise the report is a warning.
+    """
+    if not columns.is_missing(name):
+        return False
+    report = columns.fail if fails else columns.warn
+    report(f"There is no column '{name}' to {purpose}.", suggest_name(name, columns))
+    return True
+
+
+def find_column(row: Row, name: str) -> str:
+    """Return the name of a column as the row spells it.
+
+    :raises DirectiveError: for a missing column.
+    """
+    found = row.find(name)
+    if found is None:
+        raise DirectiveError(f"column '{name}' does not exist")
+    return found
+
+
+def require_text(row: Row, name: str) -> str:
+    """Return the text in a column.
+
+    :raises DirectiveError: for a column that is missing, null or not a text.
+    """
+    value = row[find_column(row, name)]
+    if isinstance(value, str):
+        return value
+    raise make_type_error(name, value)

@@ -23,7 +23,7 @@ from localcdap.api.lineage_recorder import LineageRecorder, build_lookup_edges
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.directives.columns import Drop, Keep, Rename, RenameDirective
 from localcdap.plugin_lib.wrangler.recipe.builder import RecipeStep
-from localcdap.plugin_lib.wrangler.recipe.column_usage import list_expression_columns
+from localcdap.plugin_lib.wrangler.recipe.propagation import list_expression_columns
 
 
 class TracedColumns(Columns):

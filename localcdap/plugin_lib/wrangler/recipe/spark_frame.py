@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.directive import NoNativeFormError
 from localcdap.api.directive.rows import Columns, Expression, Native
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.recipe.precondition import NAME as PRECONDITION
+from localcdap.plugin_lib.wrangler.recipe.builder import NAME as PRECONDITION
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -32,8 +32,12 @@ from localcdap.plugin_lib.wrangler.workspaces.steps import (
     run_gradually,
     run_step,
 )
-from localcdap.plugin_lib.wrangler.workspaces.table_rows import Lookups, SampleTables
-from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable
+from localcdap.plugin_lib.wrangler.workspaces.tables import (
+    Column,
+    ColumnTable,
+    Lookups,
+    SampleTables,
+)
 from localcdap.workspace_views import StepCounts
 
 LIMIT_S: Final = 4.0

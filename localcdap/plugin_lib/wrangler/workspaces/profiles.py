@@ -10,7 +10,7 @@ import msgspec
 from localcdap.api import Schema, Type
 from localcdap.api.record_json import encode_json_record
 from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.wrangler.semantic_types.hints import find_meaning
+from localcdap.plugin_lib.wrangler.semantic_types.findings import find_meaning
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
 from localcdap.workspace_views import ValueCount, ValueSummary
 
