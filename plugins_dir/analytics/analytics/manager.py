@@ -36,9 +36,14 @@ from .model import (
     SplitStatus,
     TrainModelRequest,
 )
-from .places import get_model_folder, get_split_folder, list_experiment_folders, remove_folder
-from .search_model import SearchRequest
-from .store import ExperimentStore
+from .parameter_search import SearchRequest
+from .store import (
+    ExperimentStore,
+    get_model_folder,
+    get_split_folder,
+    list_experiment_folders,
+    remove_folder,
+)
 
 TABLE: Final = "table:"
 """The beginning of a source that is a table of the namespace."""

@@ -12,7 +12,15 @@ import msgspec
 
 from localcdap.api.sql_names import quote_column
 
-from .parameters import INT, LONG, STRING, ParamSpec, ValueRange, fill_defaults, parse_values
+from .algorithms import (
+    INT,
+    LONG,
+    STRING,
+    ParamSpec,
+    ValueRange,
+    fill_defaults,
+    parse_values,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -18,8 +18,8 @@ from localcdap.api import (
 )
 from localcdap.api.sql_names import quote_column
 
-from .model_files import declare_file_set, find_model, is_empty, save_model
-from .words import check_pattern, check_text, parse_mapping, split_words
+from .tokens import check_pattern, check_text, parse_mapping, split_words
+from .trainers import declare_file_set, find_model, is_empty, save_model
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -57,8 +57,7 @@ from localcdap.workspace_views import (
     WorkspaceView,
 )
 
-from .config import FAIL, SEND, WranglerConfig
-from .configuration import ALL_FIELDS, find_row_schema
+from .configuration import ALL_FIELDS, FAIL, SEND, WranglerConfig, find_row_schema
 
 DIRECTIVE: Final = "directive"
 """The plugin type of user-defined directives."""

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from core_plugins.aggregators.deduplicate import Deduplicate
-from core_plugins.aggregators.distinct import Distinct
+from core_plugins.aggregators.deduplicate import Deduplicate, Distinct
 from core_plugins.aggregators.group_by_aggregate import GroupByAggregate
 from core_plugins.error_collector import ErrorCollector
 from core_plugins.joins.joiner import Joiner

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from core_plugins.scripts.javascript import ScriptError
-from core_plugins.scripts.validator import Validator, build_core_validator
+from core_plugins.scripts.legacy_javascript import Validator, build_core_validator
 from hypothesis import given
 from hypothesis import strategies as st
 

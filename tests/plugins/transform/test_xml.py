@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from transform_plugins.xml.multi_parser import XMLMultiParser
-from transform_plugins.xml.parser import XMLParser
+from transform_plugins.xml.parser import XMLMultiParser, XMLParser
 from transform_plugins.xml.to_json import XMLToJSON
 
 from localcdap.api import Schema, StageError

@@ -1,13 +1,18 @@
-"""The connector File: folders and files of this machine."""
+"""The connectors File, Paste and Tables: folders of this machine, pasted text, datasets of the namespace."""
 
 from __future__ import annotations
 
+import tempfile
+
 from localcdap.api import (
     BrowseDetail,
+    BrowseEntity,
+    BrowseProperty,
     BrowseRequest,
     Connector,
     ConnectorContext,
     ConnectorSpec,
+    PluginConfig,
     RecordStream,
     RelatedPlugin,
     SampleRequest,
@@ -23,6 +28,7 @@ from localcdap.plugin_lib.connectors.file_records import (
 )
 from localcdap.plugin_lib.connectors.folders import RootFolder
 from localcdap.plugin_lib.connectors.sampling_config import SamplingConfig
+from localcdap.plugin_lib.connectors.tables import describe_table, make_missing_error
 
 
 @plugin(name="File", description="Browses and samples folders and files of this machine.")
@@ -62,3 +68,54 @@ class FileConnector(Connector):
 
     def _open(self, context: ConnectorContext) -> RootFolder:
         return RootFolder(context.resolve_path(self.config.root))
+
+
+@plugin(name="Paste", description="Samples a text that was pasted, such as cells of a sheet.")
+class PasteConnector(Connector):
+    class Config(PluginConfig):
+        text: str = field("The text: lines, delimited values, or JSON.")
+
+    config: Config
+
+    def test(self, context: ConnectorContext) -> None:
+        """Accept every text."""
+
+    def browse(self, context: ConnectorContext, request: BrowseRequest) -> BrowseDetail:
+        size = BrowseProperty(str(len(self.config.text.encode())), "SIZE_BYTES")
+        return BrowseDetail(
+            [BrowseEntity("text", "/text", "text", can_sample=True, properties={"Size": size})]
+        )
+
+    def read(self, context: ConnectorContext, request: SampleRequest) -> RecordStream:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="") as file:
+            file.write(self.config.text)
+            file.flush()
+            stream = read_file(file.name, request.properties)
+            stream.records = list(stream.records)
+            return stream
+
+
+@plugin(name="Tables", description="Browses and samples the tables and datasets of the namespace.")
+class TablesConnector(Connector):
+    def test(self, context: ConnectorContext) -> None:
+        context.list_tables()
+
+    def browse(self, context: ConnectorContext, request: BrowseRequest) -> BrowseDetail:
+        tables = context.list_tables()
+        wanted = (request.path or "").strip("/")
+        if wanted and wanted not in tables:
+            raise make_missing_error(wanted, tables)
+        return BrowseDetail(
+            [
+                describe_table(f"/{name}", rows)
+                for name, rows in sorted(tables.items())
+                if wanted in ("", name)
+            ]
+        )
+
+    def read(self, context: ConnectorContext, request: SampleRequest) -> RecordStream:
+        return context.read_table((request.path or "").strip("/"), request)
+
+    def specify(self, context: ConnectorContext, request: SpecificationRequest) -> ConnectorSpec:
+        name = (request.path or "").strip("/")
+        return ConnectorSpec([RelatedPlugin("Table", "batchsource", {"name": name})])

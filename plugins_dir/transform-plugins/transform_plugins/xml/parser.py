@@ -1,4 +1,4 @@
-"""The XMLParser transform: emits one record of each XML document, with fields selected by XPath."""
+"""The transforms XMLParser and XMLMultiParser, which emit one or many records of each XML document."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from localcdap.api import (
     EdgeKind,
     Emitter,
     LineageRecorder,
+    PluginConfig,
     Record,
     Schema,
     StageConfigurer,
@@ -19,13 +20,82 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.java import xml
 from localcdap.java.xml import XmlError, evaluate_path, read_document
 from localcdap.plugin_lib.text_values import find_text_converter
 
-from .documents import MALFORMED, DocumentConfig, find_path_problem, get_text
-
 if TYPE_CHECKING:
     from lxml.etree import _Element
+
+
+MALFORMED: Final = 31
+"""The error code of a text that is not XML, or does not fit the schema."""
+
+
+class DocumentConfig(PluginConfig):
+    """The properties that say what the XML parser of CDAP may read besides the document."""
+
+    enable_general_entities: bool = field(
+        "Whether external entities are read. They are not read here, for safety.",
+        default=False,
+        name="enableExternalGeneralEntities",
+        group="more",
+    )
+    enable_parameter_entities: bool = field(
+        "Whether external parameter entities are read. They are not read here, for safety.",
+        default=False,
+        name="enableExternalParameterEntities",
+        group="more",
+    )
+    load_external_dtd: bool = field(
+        "Whether an external DTD is loaded. It is not loaded here, for safety.",
+        default=False,
+        name="loadExternalDTD",
+        group="more",
+    )
+    disallow_doctype: bool = field(
+        "Whether a document with a document type declaration (DOCTYPE) is an error.",
+        default=False,
+        name="disallowDocTypeDTD",
+        group="more",
+    )
+
+    def warn_of_entities(self, stage: StageConfigurer) -> None:
+        """Add a warning for each property that has no effect here."""
+        for name, value in (
+            ("enableExternalGeneralEntities", self.enable_general_entities),
+            ("enableExternalParameterEntities", self.enable_parameter_entities),
+            ("loadExternalDTD", self.load_external_dtd),
+        ):
+            if value:
+                stage.warnings.add(
+                    f"'{name}' has no effect: external entities and DTDs are never read here.",
+                    "Set it to false; a document that declares entities is an error.",
+                ).with_config_property(name)
+
+
+def find_path_problem(path: str) -> str | None:
+    """Return why an XPath 1.0 expression is invalid; None if it is valid."""
+    why = xml.find_path_problem(path)
+    return None if why is None else f"failed to compile xpath '{path}': {why}"
+
+
+def get_qualified_name(element: _Element) -> str:
+    """Return the name of an element as written: ``prefix:name``."""
+    from lxml import etree
+
+    local: str = etree.QName(element).localname
+    return f"{element.prefix}:{local}" if element.prefix else local
+
+
+def get_text(node: Any) -> str:
+    """Return all text in an element, or the text of an attribute, string, number or boolean."""
+    if hasattr(node, "itertext"):
+        return "".join(node.itertext())
+    if isinstance(node, bool):
+        return str(node).lower()
+    return str(node)
+
 
 _EXIT: Final = "Exit on error"
 _TO_ERRORS: Final = "Write to error dataset"
@@ -196,3 +266,117 @@ def _format_xml(name: str, node: Any, schema: Schema) -> str:
             f"field '{name}' is an element with child elements, not a value of type {schema.display_name}"
         )
     return str(etree.tostring(node, encoding="unicode", with_tail=False))
+
+
+@plugin(
+    name="XMLMultiParser",
+    description="Emits a record for each element of an XML document that an XPath expression selects.",
+)
+class XMLMultiParser(Transform):
+    """The children of an element are the fields, by name; of several with one name the last one is used.
+
+    A document that cannot be parsed, and an element that does not fit the schema, become error records.
+    """
+
+    class Config(DocumentConfig, macros=True):
+        source: str = field(
+            name="field",
+            description="Field with the XML, a string. If it is null, no record is emitted.",
+            form="{input-field}",
+        )
+        encoding: str = field(
+            "Without effect, because the field is text, not bytes.", default="UTF-8"
+        )
+        path: str = field(
+            name="xPath",
+            description="XPath 1.0 expression that selects the elements: '/rss/channel/item'.",
+        )
+        schema: Schema = field(
+            "The output schema. Its fields have the names of the children, and simple types.",
+            macro=False,
+        )
+
+    config: Config
+
+    def configure(self, stage: StageConfigurer) -> None:
+        self._check_input(stage)
+        path = self.config.path
+        problem = (
+            find_path_problem(path) if path and not self.config.contains_macro("xPath") else None
+        )
+        if problem is not None:
+            stage.failures.add(f"{problem[0].upper()}{problem[1:]}.").with_config_property("xPath")
+        for made in self.config.schema or ():
+            if find_text_converter(made.schema) is None:
+                stage.failures.add(
+                    f"Unsupported schema type {made.schema.display_name} for field '{made.name}'.",
+                    "The schema may only contain simple types.",
+                ).with_output_field(made.name)
+        stage.output_schema = self.config.schema
+        stage.error_schema = stage.input_schema
+        self.config.warn_of_entities(stage)
+
+    def _check_input(self, stage: StageConfigurer) -> None:
+        schema, name = stage.input_schema, self.config.source
+        if schema is None or not name or self.config.contains_macro("field"):
+            return
+        given = schema.field(name)
+        if given is None:
+            stage.failures.add(
+                f"Field '{name}' must exist in the input schema."
+            ).with_config_property("field")
+        elif given.schema.non_nullable.type is not Type.STRING:
+            failure = stage.failures.add(f"Field '{name}' must be of type string.")
+            failure.with_config_property("field").with_input_field(name)
+
+    def input_fields(self, stage: StageConfigurer) -> list[str] | None:
+        # Error records hold the whole input record.
+        return None
+
+    def record_lineage(self, lineage: LineageRecorder) -> None:
+        lineage.derive(lineage.outputs, [self.config.source], "Parse")
+        lineage.influence(EdgeKind.FILTER, [self.config.source])
+
+    def initialize(self, context: StageContext) -> None:
+        from lxml import etree
+
+        self._path = etree.XPath(self.config.path)
+        self._fields = {made.name: made.schema for made in self.config.schema}
+
+    def transform(self, record: Record, emit: Emitter) -> None:
+        text = record[self.config.source]
+        if text is None:
+            return
+        try:
+            found = evaluate_path(
+                self._path, read_document(text, allows_doctype=not self.config.disallow_doctype)
+            )
+        except XmlError as error:
+            emit.error(record, MALFORMED, f"Unable to parse the xml document: {error}.")
+            return
+        for number, node in enumerate(found, start=1):
+            try:
+                emit(self._record(node))
+            except XmlError as error:
+                message = f"Unable to create a record from element {number} of the xpath: {error}."
+                emit.error(record, MALFORMED, message)
+
+    def _record(self, node: Any) -> Record:
+        out: dict[str, Any] = dict.fromkeys(self._fields)
+        for child in node if hasattr(node, "tag") else ():
+            if isinstance(child.tag, str) and get_qualified_name(child) in out:
+                out[get_qualified_name(child)] = self._convert_child(child)
+        for name, schema in self._fields.items():
+            if out[name] is None and not schema.is_nullable:
+                raise XmlError(f"it has no '{name}', which must not be null")
+        return out
+
+    def _convert_child(self, child: _Element) -> Any:
+        name, text = get_qualified_name(child), get_text(child)
+        convert = find_text_converter(self._fields[name])
+        assert convert is not None
+        try:
+            return convert(text)
+        except ValueError:
+            wanted = self._fields[name].display_name
+            raise XmlError(f"'{text}' in field '{name}' is not a value of type {wanted}") from None

@@ -24,7 +24,7 @@ from localcdap.api import (
 )
 from localcdap.java.xml import XmlError, read_document
 
-from .documents import MALFORMED, get_qualified_name
+from .parser import MALFORMED, get_qualified_name
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
