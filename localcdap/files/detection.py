@@ -14,8 +14,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.files.compression import open_input, strip_compression
-from localcdap.files.encodings import decode_head, detect_encoding
+from localcdap.files.encodings import decode_head, detect_encoding, open_input, strip_compression
 from localcdap.files.json_records import decode_document, decode_documents
 from localcdap.files.titles import count_title_rows
 from localcdap.files.types import YEAR, is_value

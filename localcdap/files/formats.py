@@ -8,8 +8,8 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError
 from localcdap.files import detection
-from localcdap.files.compression import READ_ERRORS
 from localcdap.files.detection import DetectionOptions, FileFacts, FileHead, detect_facts, read_head
+from localcdap.files.encodings import READ_ERRORS
 from localcdap.java.charsets import find_encoding
 from localcdap.text import plural
 

@@ -14,7 +14,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.plugin_lib import jexl
-from localcdap.plugin_lib.jexl.tree import Node
+from localcdap.plugin_lib.jexl.parser import Node
 from localcdap.plugin_lib.suggestions import suggest_name
 
 _VARIABLES: Final = ("token", "runtime", "global")

@@ -19,7 +19,7 @@ from localcdap.api import (
 )
 from localcdap.files.atomic import FileReplacement
 from localcdap.java.regex import Regex, RegexError, compile_regex
-from localcdap.plugin_lib.files.local_paths import resolve_local
+from localcdap.plugin_lib.files.inputs import resolve_local
 from localcdap.plugin_lib.ssh import SshTarget, run_session
 
 if TYPE_CHECKING:

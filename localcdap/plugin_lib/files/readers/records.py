@@ -23,21 +23,23 @@ from localcdap.plugin_lib.files.formats import (
     require_format,
 )
 from localcdap.plugin_lib.files.inputs import get_base_folders, is_remote
-from localcdap.plugin_lib.files.readers.avro import read_avro_files
-from localcdap.plugin_lib.files.readers.columnar import read_columnar_files
+from localcdap.plugin_lib.files.readers.columnar import (
+    read_avro_files,
+    read_columnar_files,
+    read_sheets,
+)
 from localcdap.plugin_lib.files.readers.delimited import read_multiline, read_values
 from localcdap.plugin_lib.files.readers.json_lines import parse_json_lines
 from localcdap.plugin_lib.files.readers.line_format import LineFormat
 from localcdap.plugin_lib.files.readers.lines import (
     FILE,
     PathField,
+    read_blobs,
     read_line_frame,
+    read_text_files,
     read_valid_lines,
 )
-from localcdap.plugin_lib.files.readers.sheets import read_sheets
-from localcdap.plugin_lib.files.readers.text import read_blobs, read_text_files
-from localcdap.plugin_lib.files.source_checks import get_record_delimiter
-from localcdap.plugin_lib.files.source_config import FileSourceConfig
+from localcdap.plugin_lib.files.source_config import FileSourceConfig, get_record_delimiter
 from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:

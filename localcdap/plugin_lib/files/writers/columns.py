@@ -26,8 +26,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import LogicalType, Schema, SinkContext, Type
-from localcdap.plugin_lib.spark.checks import allows_null, require_value
-from localcdap.plugin_lib.spark.columns import get_column, to_ddl
+from localcdap.plugin_lib.spark.columns import allows_null, get_column, require_value, to_ddl
 from localcdap.plugin_lib.spark.conversion import to_text
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.java.dates.patterns import DAYS, MONTHS
+from localcdap.java.dates.zones import DAYS, MONTHS
 from localcdap.java.strings import format_double
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     make_error_row,

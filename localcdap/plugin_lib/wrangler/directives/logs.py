@@ -25,7 +25,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.java.dates.patterns import MONTHS
+from localcdap.java.dates.zones import MONTHS
 from localcdap.java.regex import RegexError, compile_regex
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     make_type_error,

@@ -21,13 +21,13 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.plugin_lib.connectors.file_records import (
+    SamplingConfig,
     build_source_properties,
     leaves_out_lines,
     make_reference_name,
     read_file,
 )
 from localcdap.plugin_lib.connectors.folders import RootFolder
-from localcdap.plugin_lib.connectors.sampling_config import SamplingConfig
 from localcdap.plugin_lib.connectors.tables import describe_table, make_missing_error
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from localcdap.api import Action, ActionContext, PluginConfig, StageConfigurer, field, plugin
-from localcdap.plugin_lib.files.local_paths import resolve_local
+from localcdap.plugin_lib.files.inputs import resolve_local
 from localcdap.plugin_lib.files.sink import FilesSink
 from localcdap.plugin_lib.files.source import FilesSource
 

@@ -9,8 +9,7 @@ from typing import Final
 import msgspec
 
 from localcdap.api import PluginConfig, Schema, StageConfigurer, field, plugin
-from localcdap.plugin_lib.jexl.functions.data_quality import CARDS
-from localcdap.plugin_lib.jexl.functions.urls import list_top_levels
+from localcdap.plugin_lib.jexl.functions.data_quality import CARDS, list_top_levels
 
 from .javascript import JavaScript, ScriptTransform
 from .javascript_lookups import DESCRIPTION

@@ -28,8 +28,7 @@ from localcdap.api.rules import (
     check_table_name,
 )
 from localcdap.plugin_lib.sink_samples import are_certain
-from localcdap.plugin_lib.spark.checks import require_value
-from localcdap.plugin_lib.spark.columns import get_column
+from localcdap.plugin_lib.spark.columns import get_column, require_value
 from localcdap.plugin_lib.spark.conversion import conform_columns
 from localcdap.plugin_lib.spark.lookups import KEY, VALUE, read_key_values
 

@@ -32,11 +32,10 @@ from localcdap.api import (
 )
 from localcdap.api.rules import check_reference_name
 from localcdap.files.formats import FORMER_JSON
-from localcdap.plugin_lib.connectors.buckets import Buckets
-from localcdap.plugin_lib.connectors.sampling_config import SamplingConfig
+from localcdap.plugin_lib.connectors.file_records import SamplingConfig
+from localcdap.plugin_lib.connectors.folders import Buckets
 from localcdap.plugin_lib.files.inputs import is_remote
-from localcdap.plugin_lib.files.sink import FilesSink
-from localcdap.plugin_lib.files.sink_config import FileSinkConfig
+from localcdap.plugin_lib.files.sink import FileSinkConfig, FilesSink
 from localcdap.plugin_lib.files.source import FilesSource
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.json_texts import former_form_field

@@ -17,8 +17,7 @@ from localcdap.api import (
 )
 from localcdap.api.rules import check_reference_name
 from localcdap.java.dates.simple_date_format import format_simple_date
-from localcdap.plugin_lib.files.sink import FilesSink
-from localcdap.plugin_lib.files.sink_checks import check_format, find_unwritable
+from localcdap.plugin_lib.files.sink import FilesSink, check_format, find_unwritable
 from localcdap.plugin_lib.spark.columns import get_column
 from localcdap.plugin_lib.spark.conversion import conform_columns
 
