@@ -21,21 +21,9 @@ import msgspec
 from localcdap.api import Schema
 from localcdap.api.sql_names import quote_column
 
-from .algorithms import (
-    LAYERS,
-    REGRESSION,
-    create_estimator,
-    fill_layers,
-    require_algorithm,
-)
+from .algorithms import LAYERS, REGRESSION, create_estimator, fill_layers, require_algorithm
 from .evaluation import evaluate_classes, evaluate_numbers, weigh_features
-from .features import (
-    FEATURES,
-    NUMERIC_PREDICTION,
-    PREDICTION,
-    FeatureColumns,
-    index_outcome,
-)
+from .features import FEATURES, NUMERIC_PREDICTION, PREDICTION, FeatureColumns, index_outcome
 from .histograms import ColumnSplitStats
 from .model import SKIP, Metrics, get_type_name
 from .store import FEATUREGEN, MLFLOW, MODEL, TARGET_INDICES

@@ -20,13 +20,7 @@ from .algorithms import (
     require_algorithm,
 )
 from .evaluation import evaluate_classes, evaluate_numbers
-from .features import (
-    FEATURES,
-    NUMERIC_PREDICTION,
-    PREDICTION,
-    FeatureColumns,
-    index_outcome,
-)
+from .features import FEATURES, NUMERIC_PREDICTION, PREDICTION, FeatureColumns, index_outcome
 from .model import KEEP, SKIP, DataSplitStats, Experiment, Metrics
 
 if TYPE_CHECKING:

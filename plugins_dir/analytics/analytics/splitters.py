@@ -12,15 +12,7 @@ import msgspec
 
 from localcdap.api.sql_names import quote_column
 
-from .algorithms import (
-    INT,
-    LONG,
-    STRING,
-    ParamSpec,
-    ValueRange,
-    fill_defaults,
-    parse_values,
-)
+from .algorithms import INT, LONG, STRING, ParamSpec, ValueRange, fill_defaults, parse_values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -22,14 +22,7 @@ from localcdap.api.app import (
 
 from .configuration import CONFIGURATION, ConfigStore
 from .connection_routes import ConnectionRoutes
-from .recipes import (
-    RECIPES,
-    Recipe,
-    RecipePage,
-    RecipePageRequest,
-    RecipeRequest,
-    RecipeStore,
-)
+from .recipes import RECIPES, Recipe, RecipePage, RecipePageRequest, RecipeRequest, RecipeStore
 from .responses import ServiceResponse, respond
 from .version_1 import MovedRoutes, Version1Routes
 from .workspaces import (

@@ -33,11 +33,7 @@ from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
 from localcdap.plugin_lib.wrangler.scripts.export import Language, write_program
 from localcdap.plugin_lib.wrangler.workspaces.examples import Example
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows, execute
-from localcdap.plugin_lib.wrangler.workspaces.tables import (
-    FailingLookup,
-    SampleTables,
-    list_tables,
-)
+from localcdap.plugin_lib.wrangler.workspaces.tables import FailingLookup, SampleTables, list_tables
 from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     SampleSource,
     cluster_values,

@@ -36,13 +36,7 @@ from localcdap.workspace_views import (
     WorkspaceView,
 )
 
-from .configuration import (
-    FAIL,
-    WHOLE_RECORD,
-    ConfigurationCheck,
-    WranglerConfig,
-    find_row_schema,
-)
+from .configuration import FAIL, WHOLE_RECORD, ConfigurationCheck, WranglerConfig, find_row_schema
 from .execution import Execution
 from .methods import (
     DIRECTIVE,

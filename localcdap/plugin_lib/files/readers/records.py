@@ -17,11 +17,7 @@ from localcdap.api import (
 )
 from localcdap.api.formats import INPUT_FORMAT
 from localcdap.java.charsets import find_encoding
-from localcdap.plugin_lib.files.formats import (
-    read_format_files,
-    read_spark_files,
-    require_format,
-)
+from localcdap.plugin_lib.files.formats import read_format_files, read_spark_files, require_format
 from localcdap.plugin_lib.files.inputs import get_base_folders, is_remote
 from localcdap.plugin_lib.files.readers.columnar import (
     read_avro_files,

@@ -10,14 +10,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from localcdap.api.directive import (
-    Columns,
-    Directive,
-    Row,
-    RowContext,
-    argument,
-    plugin,
-)
+from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
 from localcdap.java.dates.zones import DAYS, MONTHS
 from localcdap.java.strings import format_double

@@ -16,14 +16,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.api.directive import (
-    Columns,
-    Directive,
-    Row,
-    RowContext,
-    argument,
-    plugin,
-)
+from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
 from localcdap.java.dates.zones import MONTHS
 from localcdap.java.regex import RegexError, compile_regex

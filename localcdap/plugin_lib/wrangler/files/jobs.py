@@ -39,11 +39,7 @@ from localcdap.plugin_lib.wrangler.files.totals import OutputRules, TotalsCounte
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
-from localcdap.plugin_lib.wrangler.recipe.propagation import (
-    propagate,
-    propose_schema,
-    to_columns,
-)
+from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, propose_schema, to_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.samples import SchemaInference
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT

@@ -38,10 +38,7 @@ from localcdap.plugin_lib.wrangler.language import (
     list_loaded_directives,
     parse_recipe,
 )
-from localcdap.plugin_lib.wrangler.recipe.registry import (
-    DirectiveRegistry,
-    load_shipped_directives,
-)
+from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveRegistry, load_shipped_directives
 from localcdap.workspace_views import RecipeProblem
 
 if TYPE_CHECKING:

@@ -14,11 +14,7 @@ from localcdap.plugin_lib.wrangler.workspaces.profiles import (
     summarize_column,
 )
 from localcdap.plugin_lib.wrangler.workspaces.tables import ColumnTable
-from localcdap.workspace_views import (
-    ColumnView,
-    ValueSummary,
-    ViewRequest,
-)
+from localcdap.workspace_views import ColumnView, ValueSummary, ViewRequest
 
 
 def describe_columns(

@@ -6,12 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from localcdap.api import FailureCollector, Field, LogicalType, Schema, StageConfigurer, Type, field
 
-from .conditions import (
-    AggregateCondition,
-    ConditionError,
-    UnknownFieldError,
-    compile_condition,
-)
+from .conditions import AggregateCondition, ConditionError, UnknownFieldError, compile_condition
 
 
 def num_partitions_field() -> Any:

@@ -18,11 +18,7 @@ from localcdap.api import (
 )
 from localcdap.plugin_lib.spark.columns import get_column
 
-from .aggregates import (
-    check_comparable,
-    is_number_or_decimal,
-    num_partitions_field,
-)
+from .aggregates import check_comparable, is_number_or_decimal, num_partitions_field
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

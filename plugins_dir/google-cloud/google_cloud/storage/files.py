@@ -40,12 +40,7 @@ from localcdap.plugin_lib.files.source import FilesSource
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.json_texts import former_form_field
 
-from ..account import (
-    WITHOUT_EFFECT,
-    GoogleAccountConfig,
-    GoogleKeyFileConfig,
-    GoogleProjectConfig,
-)
+from ..account import WITHOUT_EFFECT, GoogleAccountConfig, GoogleKeyFileConfig, GoogleProjectConfig
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
