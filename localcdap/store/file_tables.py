@@ -14,8 +14,7 @@ import msgspec
 
 from localcdap.api.errors import QueryError
 from localcdap.api.schema import Schema
-from localcdap.files.formats import FileFormat
-from localcdap.files.reader_options import make_arrow_format
+from localcdap.files.formats import FileFormat, make_arrow_format
 from localcdap.files.schemas import read_schema
 from localcdap.store.record_files import open_record_files
 

@@ -28,10 +28,9 @@ from transform_plugins.csv.parser import CSVParser
 from transform_plugins.json.formatter import JSONFormatter
 from transform_plugins.json.parser import JSONParser
 from transform_plugins.normalize import Normalize
-from transform_plugins.splitters.by_null import NullFieldSplitter
+from transform_plugins.splitters import NullFieldSplitter
 from transform_plugins.value_mapper import ValueMapper
-from transform_plugins.xml.parser import XMLMultiParser, XMLParser
-from transform_plugins.xml.to_json import XMLToJSON
+from transform_plugins.xml import XMLMultiParser, XMLParser, XMLToJSON
 from window_aggregator.window_aggregation import WindowAggregation
 
 from localcdap.api import Plugin, Schema

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from localcdap.api.config import PluginProperty
-from localcdap.files.formats import FileFormat
-from localcdap.files.reader_options import FORMATS_OF_SOURCES, build_source_properties
+from localcdap.files.formats import FORMATS_OF_SOURCES, FileFormat, build_source_properties
 from localcdap.pipeline.paths.format_guess import FormatGuess
 
 _SET: Final = (

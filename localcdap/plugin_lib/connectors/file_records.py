@@ -11,7 +11,7 @@ from localcdap.api import PluginConfig, Record, RecordStream, Schema, StageError
 from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError, SchemaError
 from localcdap.api.record_json import decode_json_records, decode_text_record
-from localcdap.files import reader_options
+from localcdap.files import formats
 from localcdap.files.delimited import UnreadableRow, find_delimiter
 from localcdap.files.encodings import get_java_name
 from localcdap.files.formats import DELIMITED, EXCEL, TEXT, FileFormat, FileInput, detect_format
@@ -74,9 +74,9 @@ def build_source_properties(path: str, how: Mapping[str, str]) -> dict[str, str]
     """
     format = how.get("format") or TEXT
     delimiter = how.get("delimiter") or find_delimiter(format, None)
-    properties = {"path": path} | reader_options.build_source_properties(
+    properties = {"path": path} | formats.build_source_properties(
         FileFormat(
-            reader_options.FORMATS_OF_SOURCES.get(format, format),
+            formats.FORMATS_OF_SOURCES.get(format, format),
             delimiter,
             header=(_find(how, "header", "skipHeader") or "").lower() == "true",
             encoding=_find(how, "encoding", "fileEncoding") or "UTF-8",
@@ -106,7 +106,7 @@ def _read_input(path: str, properties: Mapping[str, str]) -> FileInput:
         raise BadRequestError(f"Property 'skipLines' must be a whole number, not '{skipped}'.")
     return FileInput(
         path,
-        reader_options.FORMATS_OF_SOURCES.get(format, format) if format else None,
+        formats.FORMATS_OF_SOURCES.get(format, format) if format else None,
         properties.get("delimiter") or None,
         header.lower() == "true" if header is not None else None,
         _find(properties, "encoding", "fileEncoding"),

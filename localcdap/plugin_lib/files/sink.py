@@ -36,10 +36,13 @@ from localcdap.plugin_lib.files.formats import (
     write_format_files,
 )
 from localcdap.plugin_lib.files.inputs import is_remote
-from localcdap.plugin_lib.files.writers.columns import build_file_column
-from localcdap.plugin_lib.files.writers.delimited import count_altered, write_delimited
-from localcdap.plugin_lib.files.writers.json_lines import write_json
-from localcdap.plugin_lib.files.writers.partitions import write_avro
+from localcdap.plugin_lib.files.writers import (
+    build_file_column,
+    count_altered,
+    write_avro,
+    write_delimited,
+    write_json,
+)
 from localcdap.plugin_lib.json_texts import former_form_field
 from localcdap.plugin_lib.sink_samples import are_certain
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from localcdap.java.strings import TRIM_CHARACTERS
+from localcdap.plugin_lib.jexl import interpreter, operators
 from localcdap.plugin_lib.jexl import interpreter as running
-from localcdap.plugin_lib.jexl import methods, operators
 from localcdap.plugin_lib.jexl.errors import EvaluationError
 from localcdap.plugin_lib.jexl.functions import FUNCTIONS
 from localcdap.plugin_lib.jexl.parser import (
@@ -79,9 +79,9 @@ SCOPE: Final[dict[str, Any]] = {
     "is_empty": operators.is_empty,
     "size": operators.count_elements,
     "quiet": running.call_quietly,
-    "element": methods.get_element,
-    "member": methods.get_member,
-    "method": methods.call_method,
+    "element": interpreter.get_element,
+    "member": interpreter.get_member,
+    "method": interpreter.call_method,
     "path": running.read_path,
     "make_map": running.make_map,
     "make_set": running.make_set,

@@ -17,8 +17,13 @@ from localcdap.api import (
 from localcdap.api.sql_names import quote_column
 
 from . import servers
-from .errors import call_database
-from .jdbc import DatabaseConfig, JdbcConfig, execute_statement, make_reader
+from .jdbc import (
+    DatabaseConfig,
+    JdbcConfig,
+    call_database,
+    execute_statement,
+    make_reader,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Row

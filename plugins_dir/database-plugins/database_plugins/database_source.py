@@ -34,10 +34,10 @@ from .column_types import (
     to_field_schema,
     to_table_schema,
 )
-from .errors import call_database
 from .jdbc import (
     DatabaseConfig,
     JdbcConfig,
+    call_database,
     check_isolation,
     get_database_kind,
     make_reader,

@@ -31,11 +31,21 @@ from localcdap.plugin_lib.spark.columns import get_column, to_ddl
 from localcdap.plugin_lib.spark.conversion import conform_columns, to_text
 
 from . import servers
-from .catalogue import build_keys_query, build_tables_query, has_schemas, quote_names
+from .catalogue import (
+    build_keys_query,
+    build_tables_query,
+    has_schemas,
+    quote_names,
+)
 from .column_types import UnsupportedTypeError, to_table_schema
 from .database_source import split_conditions, strip_semicolon
-from .errors import call_database
-from .jdbc import DatabaseConfig, check_isolation, get_database_kind, make_reader
+from .jdbc import (
+    DatabaseConfig,
+    call_database,
+    check_isolation,
+    get_database_kind,
+    make_reader,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

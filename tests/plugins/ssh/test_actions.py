@@ -8,7 +8,7 @@ from pathlib import Path
 
 import asyncssh
 import pytest
-from core_plugins.ssh_action import Ssh
+from core_plugins.actions import Ssh
 from sftp_actions.actions import SftpCopy, SftpDelete, SftpPut
 
 from localcdap.api import Action

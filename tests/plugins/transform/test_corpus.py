@@ -15,7 +15,7 @@ from core_plugins.joins.joiner import Joiner
 from core_plugins.projection import Projection
 from core_plugins.scripts.javascript import JavaScript
 from transform_plugins.csv.parser import CSVParser
-from transform_plugins.splitters.by_type import UnionSplitter
+from transform_plugins.splitters import UnionSplitter
 
 from localcdap.api import Field, Schema, Type
 from tests.plugins.transform.support import configure, messages, run

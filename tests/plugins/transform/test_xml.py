@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from transform_plugins.xml.parser import XMLMultiParser, XMLParser
-from transform_plugins.xml.to_json import XMLToJSON
+from transform_plugins.xml import XMLMultiParser, XMLParser, XMLToJSON
 
 from localcdap.api import Schema, StageError
 from tests.plugins.transform.support import configure, messages, only_failure, record, run

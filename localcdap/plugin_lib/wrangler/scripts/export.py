@@ -23,8 +23,7 @@ from localcdap.api import Schema
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import LogicalType, Type
 from localcdap.api.sql_names import quote_column
-from localcdap.files.formats import FileFormat
-from localcdap.files.reader_options import build_spark_options
+from localcdap.files.formats import FileFormat, build_spark_options
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, RecipeStep
 from localcdap.plugin_lib.wrangler.recipe.compiler import (
     CompiledRecipe,

@@ -35,7 +35,12 @@ from localcdap.plugin_lib.wrangler.values.clusters import METHODS, find_clusters
 from localcdap.plugin_lib.wrangler.workspaces.engine import MEMORY, WorkspaceEngine
 from localcdap.plugin_lib.wrangler.workspaces.examples import Example, find_candidates
 from localcdap.plugin_lib.wrangler.workspaces.facets import apply_facets, list_facet_kinds
-from localcdap.plugin_lib.wrangler.workspaces.profiles import format_shown_value
+from localcdap.plugin_lib.wrangler.workspaces.profiles import (
+    choose_columns,
+    describe_columns,
+    format_shown_value,
+    show_rows,
+)
 from localcdap.plugin_lib.wrangler.workspaces.tables import (
     MISSING,
     Column,
@@ -43,11 +48,6 @@ from localcdap.plugin_lib.wrangler.workspaces.tables import (
     OpenTables,
     SampleTables,
     list_tables,
-)
-from localcdap.plugin_lib.wrangler.workspaces.views import (
-    choose_columns,
-    describe_columns,
-    show_rows,
 )
 from localcdap.workspace_views import (
     CandidateList,
