@@ -119,7 +119,7 @@ class FileHead(msgspec.Struct, frozen=True):
 def read_head(file: str | Path) -> FileHead:
     """Read the beginning of a file, at most :data:`HEAD_BYTES`.
 
-    :raises OSError: or another of :data:`.compression.READ_ERRORS`, when the file cannot be read.
+    :raises OSError: or another of :data:`.encodings.READ_ERRORS`, when the file cannot be read.
     """
     with open_input(file) as stream:
         content = stream.read(HEAD_BYTES + 1)

@@ -176,7 +176,7 @@ def open_text(
 
     :param encoding: the name of a codec of Python.
     :param errors: the name of the handler of malformed bytes.
-    :raises OSError: as :func:`.compression.open_input`.
+    :raises OSError: as :func:`open_input`.
     """
     return wrap_text(open_input(file), encoding, errors)
 

@@ -156,8 +156,7 @@ def describe_format(format: FileFormat) -> str:
 def _check_input(file: FileInput) -> DetectionOptions:
     if file.format is not None and file.format not in INPUT_FORMATS:
         raise BadRequestError(
-            f"The format '{file.format}' is unknown.",
-            f"Choose one of: {', '.join(INPUT_FORMATS)}.",
+            f"The format '{file.format}' is unknown.", f"Choose one of: {', '.join(INPUT_FORMATS)}."
         )
     encoding = None
     if file.encoding is not None:

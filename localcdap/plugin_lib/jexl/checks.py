@@ -22,10 +22,7 @@ from localcdap.plugin_lib.jexl.value_methods import METHODS
 from localcdap.plugin_lib.suggestions import suggest_name
 from localcdap.text import nearest_name
 
-_NOT_THERE = {
-    "new": "Objects cannot be made",
-    "function": "Functions cannot be declared",
-}
+_NOT_THERE = {"new": "Objects cannot be made", "function": "Functions cannot be declared"}
 DEEPEST_LOOP: Final = 10
 """The most loops that may be nested. Python's own limit of nested blocks is 20."""
 

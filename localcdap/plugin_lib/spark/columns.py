@@ -96,11 +96,7 @@ def allows_null(schema: Schema) -> bool:
 
 
 def require_value(
-    context: SparkContext,
-    value: Column,
-    name: str,
-    schema: Schema,
-    where: Column | None = None,
+    context: SparkContext, value: Column, name: str, schema: Schema, where: Column | None = None
 ) -> Column:
     """Return the value; null fails the run unless the schema allows it.
 

@@ -216,11 +216,7 @@ class ModelManagerService(SparkService):
 
     @post(_MODEL + "/split", operation="Creating split")
     def create_model_split(
-        self,
-        context: NamespaceSummary,
-        experiment: str,
-        model: str,
-        body: DataSplit | None = None,
+        self, context: NamespaceSummary, experiment: str, model: str, body: DataSplit | None = None
     ) -> None:
         """Create a split for a model."""
         self._manager.split_for_model(context, experiment, model, _require_split(body))

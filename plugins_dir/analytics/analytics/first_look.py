@@ -226,11 +226,7 @@ def take_look(request: LookRequest) -> Look:
         raise BadRequestError(f"scikit-learn cannot learn from the sample: {error}") from None
     report["importance"] = data.weigh(model)
     return Look(
-        by=library,
-        metrics=metrics,
-        report=report,
-        rows=data.rows,
-        seconds=time.monotonic() - begin,
+        by=library, metrics=metrics, report=report, rows=data.rows, seconds=time.monotonic() - begin
     )
 
 

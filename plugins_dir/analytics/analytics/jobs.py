@@ -106,9 +106,7 @@ def _make_common_bins(found: dict[tuple[str, str], NumericSummary], name: str) -
 
 
 def _count_bins(
-    both: DataFrame,
-    bins: dict[str, list[NumericBin]],
-    found: dict[tuple[str, str], NumericSummary],
+    both: DataFrame, bins: dict[str, list[NumericBin]], found: dict[tuple[str, str], NumericSummary]
 ) -> None:
     from pyspark.sql import functions as f
 

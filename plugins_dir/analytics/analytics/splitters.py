@@ -100,10 +100,7 @@ def split(
     else:
         is_test = _hash(values["column"], percent)
     marked = data.withColumn(_MARK, is_test)
-    return (
-        marked.filter(~marked[_MARK]).drop(_MARK),
-        marked.filter(marked[_MARK]).drop(_MARK),
-    )
+    return (marked.filter(~marked[_MARK]).drop(_MARK), marked.filter(marked[_MARK]).drop(_MARK))
 
 
 _MARK: Final = "_is_test"

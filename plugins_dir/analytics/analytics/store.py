@@ -181,11 +181,7 @@ class ExperimentStore:
         """Create or replace an experiment; its models and splits stay as they are."""
         self._experiments.upsert(
             self._namespace.key
-            | {
-                "name": experiment.name,
-                "srcpath": experiment.srcpath,
-                "info": encode(experiment),
-            }
+            | {"name": experiment.name, "srcpath": experiment.srcpath, "info": encode(experiment)}
         )
 
     def get_experiment(self, name: str) -> Experiment:

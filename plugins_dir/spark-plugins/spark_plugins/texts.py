@@ -50,7 +50,7 @@ def check_text(stage: StageConfigurer, schema: Schema, name: str, property: str)
     elif not is_text(found.schema):
         stage.failures.add(
             "Field to be transformed should be of type String or Nullable String or Array of type String or "
-            f"Nullable String . But was {_name_inner(found.schema)} for field {name}.",
+            f"Nullable String . But was {_name_inner(found.schema)} for field {name}."
         ).with_config_property(property).with_input_field(name)
     return found is not None and is_text(found.schema)
 

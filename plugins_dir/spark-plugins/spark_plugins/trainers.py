@@ -364,8 +364,7 @@ class Predictor(SparkCompute):
         config.check_features(stage, schema, config.prediction_field)
         if schema.field(config.prediction_field) is not None:
             stage.failures.add(
-                "Prediction field must not already exist in the input schema.",
-                "Use another name.",
+                "Prediction field must not already exist in the input schema.", "Use another name."
             ).with_config_property("predictionField")
             return
         fields: list[Any] = [*schema, (config.prediction_field, Schema.DOUBLE)]

@@ -207,10 +207,7 @@ def _is_exact(stored: pa.DataType, schema: Schema, format: str) -> bool:
 
 
 def read_avro_files(
-    context: SourceContext,
-    files: Sequence[str],
-    schema: Schema,
-    path: PathField,
+    context: SourceContext, files: Sequence[str], schema: Schema, path: PathField
 ) -> DataFrame:
     """Read the fields of the schema from Avro files; fields that a file lacks are null."""
     require_file_system(context, files)

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 VALUE: Final = "value"
 FILE: Final = "file"
 LINES: Final = Schema.record(
-    "line",
-    [(VALUE, Schema.STRING), (FILE, Schema.STRING), (REPLACED, Schema.STRING.as_nullable)],
+    "line", [(VALUE, Schema.STRING), (FILE, Schema.STRING), (REPLACED, Schema.STRING.as_nullable)]
 )
 """The columns of :func:`read_line_frame`."""
 _MOST_FILES_WITH_HEADER: Final = 64

@@ -67,13 +67,7 @@ def read_files(
         case "text":
             format = get_line_format(config)
             return read_text_files(
-                context,
-                files,
-                schema,
-                format,
-                path,
-                split_size,
-                copies_header=config.copies_header,
+                context, files, schema, format, path, split_size, copies_header=config.copies_header
             )
         case "blob":
             return read_blobs(context, files, schema, path)

@@ -407,10 +407,7 @@ PARTS: Final[dict[str, Callable[[str | None], Parts]]] = {
 )
 class ParseAsLog(Directive):
     categories = ("parser", "logs")
-    examples = (
-        "parse-as-log :body 'common'",
-        "parse-as-log :body '%h %l %u %t \"%r\" %>s %b'",
-    )
+    examples = ("parse-as-log :body 'common'", "parse-as-log :body '%h %l %u %t \"%r\" %>s %b'")
     keeps_values = True
     column: str = argument.column("The column with lines, texts or bytes.")
     format: str = argument.text(

@@ -162,10 +162,7 @@ _days_of_year: Final = sequence(
     day_of_year,
     " ",
     year,
-    make=lambda one, two, number: (
-        (("set_year", number), one),
-        (("set_year", number), two),
-    ),
+    make=lambda one, two, number: ((("set_year", number), one), (("set_year", number), two)),
 )
 _other_day: Final = sequence(_CONJUNCTION, month_day)
 
@@ -211,11 +208,7 @@ _days_of_month: Final = either(
 )
 _list_way: Final = either(
     choose(
-        {
-            "next": (AHEAD, "by_week", 1),
-            "last": (BACK, "by_week", 1),
-            "this": (AHEAD, "by_day", 0),
-        }
+        {"next": (AHEAD, "by_week", 1), "last": (BACK, "by_week", 1), "this": (AHEAD, "by_day", 0)}
     ),
     Parser(lambda _, at: {at: (AHEAD, "by_day", 0)}, frozenset(), may_be_empty=True),
 )
@@ -262,11 +255,7 @@ _alternatives: Final = commit(
     _days_of_year,
     _days_of_month,
     _days_of_week,
-    sequence(
-        _moment,
-        repeat(_next_moment),
-        make=lambda first, others: (first, *others),
-    ),
+    sequence(_moment, repeat(_next_moment), make=lambda first, others: (first, *others)),
 )
 _until: Final = sequence(" until ", _moment)
 _phrase: Final[Parser] = commit(

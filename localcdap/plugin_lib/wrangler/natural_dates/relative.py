@@ -351,10 +351,7 @@ relative_time: Final = either(
         ),
     ),
     sequence(
-        prefix,
-        " ",
-        time_span,
-        make=lambda steps, span: (("seek_span", steps[0], steps[2], span),),
+        prefix, " ", time_span, make=lambda steps, span: (("seek_span", steps[0], steps[2], span),)
     ),
 )
 """``10 hours ago``, ``20 minutes before noon``, ``next hour``."""

@@ -261,7 +261,7 @@ amount: Final = memoize(
 
 
 Operation = tuple[Any, ...]
-"""The name of a method of :class:`.calendar.Calendar`, and its arguments."""
+"""The name of a method of :class:`.evaluation.Calendar`, and its arguments."""
 
 _FIRST_EVENING_HOUR: Final = 5
 """``tonight at 4`` is tomorrow, ``tonight at 5`` is today."""
@@ -346,11 +346,7 @@ explicit_time: Final = either(
         optional(sequence(" ?", _zone)),
         make=lambda clock, zone: ("set_time", *clock, zone),
     ),
-    sequence(
-        _named_time,
-        optional(sequence(" ", _zone)),
-        make=lambda time, zone: (*time, zone),
-    ),
+    sequence(_named_time, optional(sequence(" ", _zone)), make=lambda time, zone: (*time, zone)),
 )
 
 time_span: Final = token("hour", "minute", "second")

@@ -228,9 +228,7 @@ class RecipeLineage:
         return self._drops_failing and not isinstance(directive, _CANNOT_FAIL)
 
     def _influence(self, origins: Iterable[FieldEdge]) -> None:
-        self._recorder.add_edges(
-            sorted(_extend(frozenset(origins), EdgeKind.FILTER), key=repr),
-        )
+        self._recorder.add_edges(sorted(_extend(frozenset(origins), EdgeKind.FILTER), key=repr))
 
     def _assume(self, step: RecipeStep) -> None:
         """Follow a directive that is known at run time only: every column may come from every other."""

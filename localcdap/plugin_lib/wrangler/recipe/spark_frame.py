@@ -63,11 +63,7 @@ class SparkFrame:
     def copy(self) -> SparkFrame:
         """Return a copy that can be changed independently."""
         made = SparkFrame(
-            self._df,
-            self.columns.copy(),
-            self._names,
-            carried=self._carried,
-            first_free=self._free,
+            self._df, self.columns.copy(), self._names, carried=self._carried, first_free=self._free
         )
         made._pending = dict(self._pending)
         made._given = self._given

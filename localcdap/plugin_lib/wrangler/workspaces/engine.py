@@ -249,11 +249,7 @@ class WorkspaceEngine:
         self._running = None
         sent = sum(each.failure.kind == SENT for each in result.failures)
         counts = StepCounts(
-            running.source,
-            running.rows_in,
-            len(result.table),
-            len(result.failures) - sent,
-            sent,
+            running.source, running.rows_in, len(result.table), len(result.failures) - sent, sent
         )
         table = _add_known(result.table, self._known[number + 1])
         self._steps.append(_KeptStep(counts, result.failures, table))

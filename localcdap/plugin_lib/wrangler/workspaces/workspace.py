@@ -235,10 +235,7 @@ class Workspace:
     """
 
     def __init__(
-        self,
-        source: SampleSource,
-        first: tuple[str, bool] | None = None,
-        memory: int = MEMORY,
+        self, source: SampleSource, first: tuple[str, bool] | None = None, memory: int = MEMORY
     ) -> None:
         self._unreadable: list[str] = list(source.unreadable)
         self._description, self._reading = source.description, source.reading

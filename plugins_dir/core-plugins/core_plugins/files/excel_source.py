@@ -231,9 +231,7 @@ class ExcelConfig(PluginConfig, rename="camel"):
         name="ifErrorRecord",
     )
     error_table: str | None = field(
-        "Table for rows with errors. It is not supported.",
-        default=None,
-        name="errorDatasetName",
+        "Table for rows with errors. It is not supported.", default=None, name="errorDatasetName"
     )
 
 
@@ -405,8 +403,7 @@ def _parse_pairs(
         letters, _, value = (part.strip() for part in text.partition(":"))
         if not value:
             stage.failures.add(
-                f"Column: '{letters}' in '{title}' must have {what} specified.",
-                "Write 'A:value'.",
+                f"Column: '{letters}' in '{title}' must have {what} specified.", "Write 'A:value'."
             ).with_config_property(name, element=text)
         elif columns and letters not in columns:
             stage.failures.add(

@@ -114,8 +114,7 @@ def dispose_file(file: Path, action: str, folder: Path | None) -> None:
 
 
 NODE: Final = Schema.record(
-    "xmlSchema",
-    [("offset", Schema.LONG), ("filename", Schema.STRING), ("record", Schema.STRING)],
+    "xmlSchema", [("offset", Schema.LONG), ("filename", Schema.STRING), ("record", Schema.STRING)]
 )
 """(hydrator-plugins, ``io/cdap/plugin/batch/source/XMLReaderBatchSource.java``)"""
 _CHUNK: Final = 1 << 18

@@ -157,11 +157,7 @@ class FilesetSourceConfig(PluginConfig, macros=True, rename="camel"):
     """The properties of all sources of file sets."""
 
     name: str = field(_NAME)
-    base_path: str | None = field(
-        _SOURCE_BASE,
-        default=None,
-        form="{folder}",
-    )
+    base_path: str | None = field(_SOURCE_BASE, default=None, form="{folder}")
     schema: Schema | None = field(
         "Schema of the records; without one, that of the dataset.", default=None
     )
@@ -318,11 +314,7 @@ class FilesetSinkConfig(PluginConfig, macros=True, rename="camel"):
     """The properties of all sinks of file sets."""
 
     name: str = field(_NAME)
-    base_path: str | None = field(
-        _BASE,
-        default=None,
-        form="{folder}",
-    )
+    base_path: str | None = field(_BASE, default=None, form="{folder}")
     schema: Schema | None = field(
         "Fields that are written: some or all fields of the input.", default=None
     )

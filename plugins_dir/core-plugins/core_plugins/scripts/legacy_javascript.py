@@ -125,7 +125,7 @@ class Validator(ScriptTransform):
             "matchRegex(pattern, text), maxLength(text, n), minLength, maxValue(value, n), minValue, "
             "isValidISBN, isValidIp, isValidInet4Address, isValidInet6Address, isValidTId (a top-level "
             "domain), isValidCountryCodeTid, isValidGenericTId, isValidInfrastructureTId and "
-            "isValidLocalTId.",
+            "isValidLocalTId."
         )
         script: str = field(
             "Script that defines 'function isValid(input, context)', which returns {isValid: true}, or "

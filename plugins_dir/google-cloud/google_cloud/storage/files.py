@@ -297,10 +297,7 @@ class GcsText(BatchSink):
         return FilesSink.create(properties)
 
 
-@plugin(
-    name="GCS",
-    description="Local: browses the local folders of buckets of Cloud Storage.",
-)
+@plugin(name="GCS", description="Local: browses the local folders of buckets of Cloud Storage.")
 @capability(Capabilities.Mode.NATIVE)
 class GcsConnector(Connector):
     class Config(SamplingConfig, GoogleProjectConfig, rename="camel"):
