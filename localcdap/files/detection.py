@@ -14,8 +14,7 @@ from typing import Final
 
 import msgspec
 
-from localcdap.files.compression import open_input, strip_compression
-from localcdap.files.encodings import decode_head, detect_encoding
+from localcdap.files.encodings import decode_head, detect_encoding, open_input, strip_compression
 from localcdap.files.json_records import decode_document, decode_documents
 from localcdap.files.titles import count_title_rows
 from localcdap.files.types import YEAR, is_value
@@ -120,7 +119,7 @@ class FileHead(msgspec.Struct, frozen=True):
 def read_head(file: str | Path) -> FileHead:
     """Read the beginning of a file, at most :data:`HEAD_BYTES`.
 
-    :raises OSError: or another of :data:`.compression.READ_ERRORS`, when the file cannot be read.
+    :raises OSError: or another of :data:`.encodings.READ_ERRORS`, when the file cannot be read.
     """
     with open_input(file) as stream:
         content = stream.read(HEAD_BYTES + 1)

@@ -15,9 +15,8 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.files import limits
 from localcdap.files.arrow_files import ArrowFile, read_file_batches
 from localcdap.files.avro import read_avro_batches
-from localcdap.files.compression import COMPRESSED, open_input
 from localcdap.files.delimited import DelimitedRecords, UnreadableRow
-from localcdap.files.encodings import FallbackDecoder, open_text
+from localcdap.files.encodings import COMPRESSED, FallbackDecoder, open_input, open_text
 from localcdap.files.formats import BLOB, BODY, DOCUMENT, TEXT, FileFormat, FileInput
 from localcdap.files.json_records import limit_lines, read_json_records
 from localcdap.files.schemas import read_schema

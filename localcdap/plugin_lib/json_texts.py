@@ -21,7 +21,7 @@ from localcdap.api.arrow import matches
 from localcdap.api.record_json import encode_json_record
 from localcdap.files.formats import FORMER_JSON
 from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.spark.checks import build_failure
+from localcdap.plugin_lib.spark.columns import build_failure
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

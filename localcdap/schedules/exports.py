@@ -7,8 +7,16 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from localcdap.api.errors import BadRequestError
-from localcdap.java.cron import CronExpression, parse_cron
-from localcdap.java.cron.fields import DAY_OF_MONTH, HOUR, MINUTE, MONTH, SECOND, MonthDays
+from localcdap.plugin_lib.wrangler.language import (
+    DAY_OF_MONTH,
+    HOUR,
+    MINUTE,
+    MONTH,
+    SECOND,
+    CronExpression,
+    MonthDays,
+    parse_cron,
+)
 from localcdap.schedules.constraints import describe_constraint
 from localcdap.schedules.model import (
     MAPPING,

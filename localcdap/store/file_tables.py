@@ -21,8 +21,7 @@ from localcdap.api.errors import QueryError, StageError
 from localcdap.api.schema import Schema
 from localcdap.files.arrow_files import read_file_batches
 from localcdap.files.avro import read_avro_batches
-from localcdap.files.formats import FileFormat
-from localcdap.files.reader_options import make_arrow_format
+from localcdap.files.formats import FileFormat, make_arrow_format
 from localcdap.files.schemas import read_schema
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import strategies as st
 
 from localcdap.files import detection
-from localcdap.files.compression import open_input
 from localcdap.files.detection import HEAD_BYTES, FileHead, detect_facts, read_head
-from localcdap.files.encodings import decode_head, detect_encoding, get_java_name
+from localcdap.files.encodings import decode_head, detect_encoding, get_java_name, open_input
 from localcdap.files.formats import FileInput, build_format
 from localcdap.pipeline.paths.format_guess import guess_format
 

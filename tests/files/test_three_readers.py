@@ -15,8 +15,7 @@ import pytest
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.schema import Schema
 from localcdap.files.delimited import UnreadableRow
-from localcdap.files.formats import FileFormat, FileInput, detect_format
-from localcdap.files.reader_options import build_source_properties
+from localcdap.files.formats import FileFormat, FileInput, build_source_properties, detect_format
 from localcdap.files.rows import RowReader
 from localcdap.files.types import guess_schema_of_rows
 from localcdap.store.file_tables import FilePart, FileTable, open_files

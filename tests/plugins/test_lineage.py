@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from core_plugins.aggregators.deduplicate import Deduplicate
-from core_plugins.aggregators.distinct import Distinct
+from core_plugins.aggregators.deduplicate import Deduplicate, Distinct
 from core_plugins.aggregators.group_by_aggregate import GroupByAggregate
 from core_plugins.aggregators.row_denormalizer import RowDenormalizer
 from core_plugins.error_collector import ErrorCollector
@@ -17,25 +16,21 @@ from core_plugins.log_parser import LogParser
 from core_plugins.projection import Projection
 from core_plugins.scripts.javascript import JavaScript
 from core_plugins.scripts.legacy_javascript import ScriptFilter
-from core_plugins.tables.key_values import KeyValueSink
+from core_plugins.tables.tables import KeyValueSink
 from date_transform.date_transform import DateTransform
 from hierarchy_to_relational.hierarchy import HierarchyToRelational
 from switch_plugins.routing_switch import RoutingSwitch
 from topn_plugins.top_n import TopN
 from transform_plugins.clone_record import CloneRecord
-from transform_plugins.codecs.compressor import Compressor, Decompressor
-from transform_plugins.codecs.encoder import Decoder, Encoder
-from transform_plugins.codecs.hasher import Hasher
+from transform_plugins.codecs import Compressor, Decoder, Decompressor, Encoder, Hasher
 from transform_plugins.csv.formatter import CSVFormatter
 from transform_plugins.csv.parser import CSVParser
 from transform_plugins.json.formatter import JSONFormatter
 from transform_plugins.json.parser import JSONParser
 from transform_plugins.normalize import Normalize
-from transform_plugins.splitters.by_null import NullFieldSplitter
+from transform_plugins.splitters import NullFieldSplitter
 from transform_plugins.value_mapper import ValueMapper
-from transform_plugins.xml.multi_parser import XMLMultiParser
-from transform_plugins.xml.parser import XMLParser
-from transform_plugins.xml.to_json import XMLToJSON
+from transform_plugins.xml import XMLMultiParser, XMLParser, XMLToJSON
 from window_aggregator.window_aggregation import WindowAggregation
 
 from localcdap.api import Plugin, Schema

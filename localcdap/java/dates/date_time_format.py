@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from localcdap.java.dates.patterns import (
+from localcdap.java.dates.zones import (
     DAYS,
     FIELD_FORMATS,
     LIMITS,

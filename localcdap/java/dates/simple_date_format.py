@@ -7,7 +7,7 @@ import functools
 import re
 from typing import Final
 
-from localcdap.java.dates.patterns import (
+from localcdap.java.dates.zones import (
     DAYS,
     FIELD_FORMATS,
     LIMITS,
@@ -18,10 +18,10 @@ from localcdap.java.dates.patterns import (
     format_month,
     format_number,
     format_weekday,
+    parse_offset,
     split_offset,
     split_pattern,
 )
-from localcdap.java.dates.zones import parse_offset
 
 MAX_VALUES: Final = {
     "y": 10**6,

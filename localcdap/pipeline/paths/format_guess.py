@@ -13,8 +13,7 @@ from localcdap.files import detection
 from localcdap.files.delimited import get_format_of_delimiter
 from localcdap.files.detection import FileFacts
 from localcdap.files.encodings import get_java_name
-from localcdap.files.formats import FileFormat
-from localcdap.files.reader_options import FORMATS_OF_SOURCES, build_source_properties
+from localcdap.files.formats import FORMATS_OF_SOURCES, FileFormat, build_source_properties
 
 _FORMATS: Final = {
     detection.JSON_LINES: "json",

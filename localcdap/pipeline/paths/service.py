@@ -10,9 +10,8 @@ import msgspec
 from localcdap.api.errors import BadRequestError
 from localcdap.api.locations import Locations
 from localcdap.api.security import Permission
-from localcdap.files.compression import READ_ERRORS
 from localcdap.files.detection import detect_facts, read_head
-from localcdap.files.encodings import decode_head
+from localcdap.files.encodings import READ_ERRORS, decode_head
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.parser import has_macro
 from localcdap.pipeline.paths.entries import PathEntry, find_first_file, list_folder

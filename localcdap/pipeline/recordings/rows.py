@@ -13,9 +13,8 @@ from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.files.arrow_files import ArrowFiles, read_table_batches
 from localcdap.files.avro import read_avro_records
-from localcdap.files.compression import READ_ERRORS, READ_HERE, strip_compression
 from localcdap.files.delimited import UnreadableRow, read_named_records
-from localcdap.files.encodings import open_text
+from localcdap.files.encodings import READ_ERRORS, READ_HERE, open_text, strip_compression
 from localcdap.files.json_records import read_json_records
 from localcdap.files.schemas import read_avro_schema
 from localcdap.files.types import guess_schema_of_rows

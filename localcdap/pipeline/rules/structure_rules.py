@@ -18,7 +18,6 @@ from typing import Final
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import INVALID_PIPELINE, INVALID_STAGE, Cause, ValidationFailure
 from localcdap.api.pipeline import StageConnection
-from localcdap.java.cron import parse_cron
 from localcdap.pipeline.document.model import (
     PipelineDocument,
     PipelineType,
@@ -42,6 +41,7 @@ from localcdap.pipeline.rules.graph import (
     STREAMING,
     Graph,
 )
+from localcdap.plugin_lib.wrangler.language import parse_cron
 from localcdap.text import nearest_names
 
 

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from localcdap.api import Record, RecordStream, Schema, StageError, Unreadable
+from localcdap.api import PluginConfig, Record, RecordStream, Schema, StageError, Unreadable, field
 from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError, SchemaError
 from localcdap.api.record_json import decode_json_records, decode_text_record
-from localcdap.files import reader_options
+from localcdap.files import formats
 from localcdap.files.delimited import UnreadableRow, find_delimiter
 from localcdap.files.encodings import get_java_name
 from localcdap.files.formats import DELIMITED, EXCEL, TEXT, FileFormat, FileInput, detect_format
@@ -74,9 +74,9 @@ def build_source_properties(path: str, how: Mapping[str, str]) -> dict[str, str]
     """
     format = how.get("format") or TEXT
     delimiter = how.get("delimiter") or find_delimiter(format, None)
-    properties = {"path": path} | reader_options.build_source_properties(
+    properties = {"path": path} | formats.build_source_properties(
         FileFormat(
-            reader_options.FORMATS_OF_SOURCES.get(format, format),
+            formats.FORMATS_OF_SOURCES.get(format, format),
             delimiter,
             header=(_find(how, "header", "skipHeader") or "").lower() == "true",
             encoding=_find(how, "encoding", "fileEncoding") or "UTF-8",
@@ -106,7 +106,7 @@ def _read_input(path: str, properties: Mapping[str, str]) -> FileInput:
         raise BadRequestError(f"Property 'skipLines' must be a whole number, not '{skipped}'.")
     return FileInput(
         path,
-        reader_options.FORMATS_OF_SOURCES.get(format, format) if format else None,
+        formats.FORMATS_OF_SOURCES.get(format, format) if format else None,
         properties.get("delimiter") or None,
         header.lower() == "true" if header is not None else None,
         _find(properties, "encoding", "fileEncoding"),
@@ -175,3 +175,51 @@ def infer_schema(records: Sequence[Record]) -> Schema | None:
     inference = SchemaInference(Columns(open=True))
     inference.add(records)
     return inference.find_schema()
+
+
+_GROUP = "reading of files"
+_NAMES = {
+    "skipHeader": ("header", "skipHeader", "copyHeader"),
+    "fileEncoding": ("encoding", "fileEncoding"),
+}
+"""By property, its names in requests."""
+
+
+class SamplingConfig(PluginConfig, macros=True, rename="camel"):
+    """How files are read where a request does not say it; what is not set either is detected.
+
+    Properties as CDAP's (the widgets of its connectors File, GCS and S3).
+    """
+
+    format: str | None = field(
+        "Format of the files, as in file sources; by default, it is detected.",
+        default=None,
+        group=_GROUP,
+    )
+    delimiter: str | None = field(
+        "Text between two values of a line in the format 'delimited'.", default=None, group=_GROUP
+    )
+    skip_header: bool | None = field(
+        "Whether the first line of a file has the names of its columns; by default, it is detected.",
+        default=None,
+        group=_GROUP,
+    )
+    file_encoding: str | None = field(
+        "Character encoding of the files; by default, it is detected.", default=None, group=_GROUP
+    )
+
+    def add_defaults(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """Return the properties of a request with those that only the connection has."""
+        skips = None if self.skip_header is None else str(self.skip_header).lower()
+        defaults = {
+            "format": self.format,
+            "delimiter": self.delimiter,
+            "skipHeader": skips,
+            "fileEncoding": self.file_encoding,
+        }
+        missing = {
+            name: value
+            for name, value in defaults.items()
+            if value and not any(properties.get(other) for other in _NAMES.get(name, (name,)))
+        }
+        return dict(properties) | missing

@@ -22,10 +22,10 @@ from localcdap.api import (
 )
 from localcdap.api.formats import INPUT_FORMAT, OUTPUT_FORMAT
 from localcdap.api.stage import FindPlugin
-from localcdap.files.compression import open_input
+from localcdap.files.encodings import open_input
 from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.lines import FILE, PathField, escape_paths, get_file_uri
-from localcdap.plugin_lib.files.writers.partitions import write_partition
+from localcdap.plugin_lib.files.writers import write_partition
 from localcdap.plugin_lib.spark.columns import to_columns_ddl
 from localcdap.plugin_lib.spark.conversion import conform_columns
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from localcdap.api import SourceContext
+from localcdap.api import ActionContext, SourceContext
 
 _WILDCARDS: Final = re.compile(r"[*?\[{]")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -236,3 +236,17 @@ def require_file_system(context: SourceContext, files: Sequence[str]) -> None:
             "Copy it to a path that all workers see, or have it as JSON, Parquet, ORC, or plain lines in "
             "UTF-8, which Spark reads itself.",
         )
+
+
+def resolve_local(context: ActionContext, path: str) -> Path:
+    """Return the local path of a path in a pipeline document.
+
+    :raises StageError: for a path that is not on this machine.
+    """
+    destination = context.resolve_path(path)
+    if context.is_remote or is_remote(destination):
+        raise context.fail(
+            f"'{destination}' is not on this machine; actions can only access local files.",
+            "Map it to a local folder under [locations] in localcdap.toml, and run the pipeline here.",
+        )
+    return Path(destination)

@@ -9,11 +9,4 @@ from __future__ import annotations
 from localcdap.plugin_lib.jexl.errors import EvaluationError, JexlError, Problem
 from localcdap.plugin_lib.jexl.expression import JexlExpression, parse, to_truth
 
-__all__ = [
-    "EvaluationError",
-    "JexlError",
-    "JexlExpression",
-    "Problem",
-    "parse",
-    "to_truth",
-]
+__all__ = ["EvaluationError", "JexlError", "JexlExpression", "Problem", "parse", "to_truth"]

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.jexl.errors import JexlError, Problem
-from localcdap.plugin_lib.jexl.parser import parse_tree
-from localcdap.plugin_lib.jexl.tree import Node, list_read_names
+from localcdap.plugin_lib.jexl.parser import Node, list_read_names, parse_tree
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from localcdap.api.directive.rows import Columns
-    from localcdap.plugin_lib.jexl.code import Code
     from localcdap.plugin_lib.jexl.native import NativeExpression
+    from localcdap.plugin_lib.wrangler.language import Code
 
 _MISSING: Final = object()
 _NO_VALUES: Final[Mapping[str, Any]] = {}
@@ -45,7 +44,7 @@ class JexlExpression:
     def code(self) -> Code:
         """The Python code of the expression, written at its first use."""
         if self._code is None:
-            from localcdap.plugin_lib.jexl.code import Code
+            from localcdap.plugin_lib.wrangler.language import Code
 
             self._code = Code(self.root)
         return self._code
@@ -79,9 +78,9 @@ class JexlExpression:
     ) -> list[Problem]:
         """Return the names that no such row has, and the methods that its values lack.
 
-        See :func:`localcdap.plugin_lib.jexl.column_checks.find_column_problems`.
+        See :func:`localcdap.plugin_lib.jexl.checks.find_column_problems`.
         """
-        from localcdap.plugin_lib.jexl.column_checks import find_column_problems
+        from localcdap.plugin_lib.jexl.checks import find_column_problems
 
         return find_column_problems(self.root, columns, variables, must_exist=must_exist)
 

@@ -12,7 +12,7 @@ from lark import Token, Transformer
 from localcdap.java.numbers import is_number, parse_decimal
 from localcdap.java.strings import round_to_float
 from localcdap.plugin_lib.jexl.errors import Problem
-from localcdap.plugin_lib.jexl.tree import CHAINED, DEEPEST, Node, build_node, find_plain_path
+from localcdap.plugin_lib.jexl.parser import CHAINED, DEEPEST, Node, build_node, find_plain_path
 
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _CONSTANTS: Final = {"true": True, "false": False, "null": None, "NaN": float("nan")}

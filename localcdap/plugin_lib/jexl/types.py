@@ -12,7 +12,7 @@ from typing import Final
 
 from localcdap.api.schema import Schema, Type
 from localcdap.plugin_lib.jexl.functions import FUNCTIONS, Overload
-from localcdap.plugin_lib.jexl.tree import CONDITIONS, Node, find_plain_path, list_local_names
+from localcdap.plugin_lib.jexl.parser import CONDITIONS, Node, find_plain_path, list_local_names
 
 _STRICT: Final = frozenset(("+", "-", "*", "/", "%"))
 

@@ -1,16 +1,20 @@
-"""Columns of a DataFrame by exact field name, and Spark's names of schema types."""
+"""Columns of a DataFrame by exact field name, and those that fail the run when a value violates its schema.
+
+Each check is part of the column that it checks, so that a column that no stage reads costs nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from localcdap.api import LogicalType, Schema, Type
+from localcdap.api import LogicalType, Schema, SparkContext, Type
 from localcdap.api.arrow import list_union_tags
 from localcdap.api.sql_names import quote_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
 
 _SIMPLE: Final[dict[Type | LogicalType, str]] = {
     Type.NULL: "void",
@@ -79,3 +83,30 @@ def _format_struct(parts: list[tuple[str, Schema]], name: Callable[[str], str]) 
         + ",".join(f"{name(tag)}:{_format_ddl_type(part, name)}" for tag, part in parts)
         + ">"
     )
+
+
+def build_failure(context: SparkContext, message: Column, schema: Schema) -> Column:
+    """Return an expression of the schema's type that fails the run with a message when Spark computes it."""
+    return context.raising(message).cast(to_ddl(schema))
+
+
+def allows_null(schema: Schema) -> bool:
+    """Return whether null is a value of the schema."""
+    return schema.is_nullable or schema.type is Type.NULL
+
+
+def require_value(
+    context: SparkContext, value: Column, name: str, schema: Schema, where: Column | None = None
+) -> Column:
+    """Return the value; null fails the run unless the schema allows it.
+
+    :param where: the file of the value, for the message.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if allows_null(schema):
+        return value
+    message = F.lit(f"Field '{name}' is null, but its schema does not allow null.")
+    if where is not None:
+        message = F.concat(message, F.lit(" File: "), where)
+    return F.coalesce(value, build_failure(context, message, schema))

@@ -6,8 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import LogicalType, Schema, SparkContext, Type
-from localcdap.plugin_lib.spark.checks import allows_null, build_failure, require_value
-from localcdap.plugin_lib.spark.columns import get_column, to_ddl, to_spark_type
+from localcdap.plugin_lib.spark.columns import (
+    allows_null,
+    build_failure,
+    get_column,
+    require_value,
+    to_ddl,
+    to_spark_type,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

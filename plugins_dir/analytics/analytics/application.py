@@ -25,7 +25,7 @@ from localcdap.api.app import (
 
 from .algorithms import ALGORITHMS, Algorithm, find_algorithm
 from .commits import COMMITS
-from .first_look import Look, LookLibrary, LookRequest, take_look
+from .first_look import Look, LookLibrary, LookRequest, load_library, take_look
 from .jobs import SearchParameters, SplitData, TrainModel
 from .manager import ModelManager
 from .model import (
@@ -42,8 +42,7 @@ from .model import (
     PageRequest,
     TrainModelRequest,
 )
-from .search_model import SearchRequest
-from .sklearn_models import load_library
+from .parameter_search import SearchRequest
 from .splitters import RANDOM, SPLITTERS, Splitter, find_splitter
 from .store import EXPERIMENTS, MODELS, SPLITS, ExperimentStore
 
@@ -217,11 +216,7 @@ class ModelManagerService(SparkService):
 
     @post(_MODEL + "/split", operation="Creating split")
     def create_model_split(
-        self,
-        context: NamespaceSummary,
-        experiment: str,
-        model: str,
-        body: DataSplit | None = None,
+        self, context: NamespaceSummary, experiment: str, model: str, body: DataSplit | None = None
     ) -> None:
         """Create a split for a model."""
         self._manager.split_for_model(context, experiment, model, _require_split(body))

@@ -22,9 +22,7 @@ from localcdap.api.app import (
 )
 
 from .model import Experiment, Model, get_now
-from .places import MODEL
-from .row_texts import decode, encode
-from .store import EXPERIMENTS, MODELS, ExperimentStore
+from .store import EXPERIMENTS, MODEL, MODELS, ExperimentStore, decode, encode
 
 T = TypeVar("T")
 _FIELDS: Final = ("namespace", "experiment", "id", "run", "outcomeType", "info", "report")

@@ -233,9 +233,7 @@ def compare_numbers(
 
 
 def compare_words(
-    field: str,
-    train: Mapping[str | None, int],
-    test: Mapping[str | None, int],
+    field: str, train: Mapping[str | None, int], test: Mapping[str | None, int]
 ) -> ColumnSplitStats:
     """Return the statistics of a column of words.
 

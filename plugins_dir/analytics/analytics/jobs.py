@@ -27,10 +27,9 @@ from .histograms import (
     make_bins,
 )
 from .model import CATEGORICAL, NUMERIC, DataSplitStats, Experiment, Model, get_type_name
-from .places import TEST, TRAIN, get_model_folder, get_split_folder
-from .search_model import SearchRequest
+from .parameter_search import SearchRequest
 from .splitters import split
-from .store import ExperimentStore
+from .store import TEST, TRAIN, ExperimentStore, get_model_folder, get_split_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -107,9 +106,7 @@ def _make_common_bins(found: dict[tuple[str, str], NumericSummary], name: str) -
 
 
 def _count_bins(
-    both: DataFrame,
-    bins: dict[str, list[NumericBin]],
-    found: dict[tuple[str, str], NumericSummary],
+    both: DataFrame, bins: dict[str, list[NumericBin]], found: dict[tuple[str, str], NumericSummary]
 ) -> None:
     from pyspark.sql import functions as f
 

@@ -36,9 +36,14 @@ from .model import (
     SplitStatus,
     TrainModelRequest,
 )
-from .places import get_model_folder, get_split_folder, list_experiment_folders, remove_folder
-from .search_model import SearchRequest
-from .store import ExperimentStore
+from .parameter_search import SearchRequest
+from .store import (
+    ExperimentStore,
+    get_model_folder,
+    get_split_folder,
+    list_experiment_folders,
+    remove_folder,
+)
 
 TABLE: Final = "table:"
 """The beginning of a source that is a table of the namespace."""
@@ -110,11 +115,7 @@ def _make_source(experiment: Experiment, schema: Schema, *, is_text: bool) -> di
     else:
         properties["schema"] = json.dumps(schema.to_json())
     if format in ("csv", "tsv"):
-        properties |= {
-            "skipHeader": "true",
-            "enableQuotedValues": "true",
-            "doubledQuotes": "true",
-        }
+        properties |= {"skipHeader": "true", "enableQuotedValues": "true", "doubledQuotes": "true"}
     return _make_stage("read", "batchsource", "File", properties)
 
 
@@ -158,11 +159,7 @@ class ModelManager:
         self._submit_split(namespace, experiment, self.run(namespace, add))
 
     def train(
-        self,
-        namespace: NamespaceSummary,
-        experiment: str,
-        model: str,
-        request: TrainModelRequest,
+        self, namespace: NamespaceSummary, experiment: str, model: str, request: TrainModelRequest
     ) -> None:
         """Make a model TRAINING and submit its job."""
         made = self.run(namespace, lambda store: store.train(experiment, model, request))
@@ -238,11 +235,7 @@ class ModelManager:
             JobRequest(
                 namespace.name,
                 SearchParameters.name,
-                {
-                    "experiment": experiment,
-                    "split": split,
-                    "request": msgspec.to_builtins(request),
-                },
+                {"experiment": experiment, "split": split, "request": msgspec.to_builtins(request)},
                 title=f"Search parameters of '{request.algorithm}' for experiment '{experiment}'",
                 profile=request.profile,
             )

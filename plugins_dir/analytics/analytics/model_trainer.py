@@ -26,7 +26,7 @@ from .evaluation import evaluate_classes, evaluate_numbers, weigh_features
 from .features import FEATURES, NUMERIC_PREDICTION, PREDICTION, FeatureColumns, index_outcome
 from .histograms import ColumnSplitStats
 from .model import SKIP, Metrics, get_type_name
-from .places import FEATUREGEN, MLFLOW, MODEL, TARGET_INDICES
+from .store import FEATUREGEN, MLFLOW, MODEL, TARGET_INDICES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -25,9 +25,7 @@ from .algorithms import REGRESSION, find_algorithm, get_model_class
 from .commits import COMMITS, find_model, has_files
 from .features import PREDICTION, FeatureColumns, load_pipeline_model
 from .model import Experiment, Metrics, Model, get_type_name
-from .places import FEATUREGEN, MODEL, TARGET_INDICES
-from .row_texts import decode
-from .store import EXPERIMENTS, MODELS
+from .store import EXPERIMENTS, FEATUREGEN, MODEL, MODELS, TARGET_INDICES, decode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

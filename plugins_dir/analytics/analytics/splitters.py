@@ -12,7 +12,7 @@ import msgspec
 
 from localcdap.api.sql_names import quote_column
 
-from .parameters import INT, LONG, STRING, ParamSpec, ValueRange, fill_defaults, parse_values
+from .algorithms import INT, LONG, STRING, ParamSpec, ValueRange, fill_defaults, parse_values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -100,10 +100,7 @@ def split(
     else:
         is_test = _hash(values["column"], percent)
     marked = data.withColumn(_MARK, is_test)
-    return (
-        marked.filter(~marked[_MARK]).drop(_MARK),
-        marked.filter(marked[_MARK]).drop(_MARK),
-    )
+    return (marked.filter(~marked[_MARK]).drop(_MARK), marked.filter(marked[_MARK]).drop(_MARK))
 
 
 _MARK: Final = "_is_test"

@@ -5,11 +5,16 @@ Its methods work inside a transaction, so that a service, a job and a listener s
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
+from localcdap.api import Schema
 from localcdap.api.app import (
     ConflictError,
     FieldType,
@@ -42,8 +47,68 @@ from .model import (
     get_now,
     make_id,
 )
-from .places import remove_folder
-from .row_texts import decode, encode
+
+_T = TypeVar("_T")
+
+
+def encode(entity: Any) -> str:
+    """Return the text of an entity."""
+    return msgspec.json.encode(entity, enc_hook=_encode_schema).decode()
+
+
+def decode(text: str, type: type[_T]) -> _T:
+    """Return the entity of a text."""
+    return decode_json(text, type=type, hook=_decode_schema)
+
+
+def _encode_schema(value: Any) -> Any:
+    if isinstance(value, Schema):
+        return value.to_json()
+    raise NotImplementedError(type(value))
+
+
+def _decode_schema(type: Any, value: Any) -> Any:
+    if type is Schema:
+        return Schema.parse(value)
+    raise NotImplementedError(type)
+
+
+TRAIN = "train"
+TEST = "test"
+FEATUREGEN = "featuregen"
+MODEL = "model"
+TARGET_INDICES = "targetindices"
+MLFLOW = "mlflow"
+
+
+def get_split_folder(folder: Path, experiment: str, split: str) -> Path:
+    """Return the folder of a split, with ``train`` and ``test``."""
+    return folder / "splits" / _escape(experiment) / split
+
+
+def get_model_folder(folder: Path, experiment: str, model: str) -> Path:
+    """Return the folder of a trained model and what belongs to it."""
+    return folder / "models" / _escape(experiment) / model
+
+
+def list_experiment_folders(folder: Path, experiment: str) -> list[Path]:
+    """Return the folders of all splits and models of an experiment."""
+    return [folder / kind / _escape(experiment) for kind in ("splits", "models")]
+
+
+def remove_folder(folder: str | None) -> None:
+    """Remove the folder of a model, if it has one, and those above it that have become empty."""
+    if folder is None:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        for parent in list(Path(folder).parents)[:2]:
+            parent.rmdir()
+
+
+def _escape(name: str) -> str:
+    return quote(name, safe="").replace(".", "%2E")
+
 
 EXPERIMENTS: Final = namespaced_table(
     "experiment_meta",
@@ -116,11 +181,7 @@ class ExperimentStore:
         """Create or replace an experiment; its models and splits stay as they are."""
         self._experiments.upsert(
             self._namespace.key
-            | {
-                "name": experiment.name,
-                "srcpath": experiment.srcpath,
-                "info": encode(experiment),
-            }
+            | {"name": experiment.name, "srcpath": experiment.srcpath, "info": encode(experiment)}
         )
 
     def get_experiment(self, name: str) -> Experiment:

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
-from localcdap.api import (
-    Condition,
-    ControlContext,
-    PluginConfig,
-    StageConfigurer,
-    field,
-    plugin,
-)
+from localcdap.api import Condition, ControlContext, PluginConfig, StageConfigurer, field, plugin
 from localcdap.plugin_lib import jexl
-from localcdap.plugin_lib.jexl.tree import Node
+from localcdap.plugin_lib.jexl.parser import Node
 from localcdap.plugin_lib.suggestions import suggest_name
 
 _VARIABLES: Final = ("token", "runtime", "global")

@@ -29,8 +29,7 @@ Mapping: TypeAlias = "dict[str, _Path | Mapping]"
 
 
 @plugin(
-    name="CreateRecord",
-    description="Makes records within records of the fields of flat records.",
+    name="CreateRecord", description="Makes records within records of the fields of flat records."
 )
 class CreateRecord(Transform):
     """Properties and failures are those of CDAP's plugin (hydrator-plugins,

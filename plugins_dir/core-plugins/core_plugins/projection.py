@@ -21,8 +21,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.plugin_lib.spark.checks import build_failure
-from localcdap.plugin_lib.spark.columns import get_column
+from localcdap.plugin_lib.spark.columns import build_failure, get_column
 from localcdap.plugin_lib.suggestions import suggest_name
 
 if TYPE_CHECKING:

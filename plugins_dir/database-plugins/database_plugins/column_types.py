@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from localcdap.api import LogicalType, Schema
-from localcdap.plugin_lib.spark.checks import build_failure
-from localcdap.plugin_lib.spark.columns import to_ddl
+from localcdap.plugin_lib.spark.columns import build_failure, to_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -25,11 +25,16 @@ from localcdap.api.connector import format_connection_macro
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.sql_names import quote_literal
 
-from . import additions
+from . import servers
 from .catalogue import HIDDEN, LISTED, quote_names
-from .connection_arguments import get_database_kind
-from .drivers import DriverNotFoundError, find_driver
-from .jdbc import DatabaseConfig, JdbcConfig, get_one_row_query
+from .jdbc import (
+    DatabaseConfig,
+    DriverNotFoundError,
+    JdbcConfig,
+    find_driver,
+    get_database_kind,
+    get_one_row_query,
+)
 from .mysql import MysqlConfig
 from .postgresql import PostgresConfig
 
@@ -223,7 +228,7 @@ class DatabaseConnectorBase(Connector):
         texts = {
             name: str(value)
             for name, (value, default) in values.items()
-            if value not in (None, "", default) and name not in additions.DATABASE_CONNECTOR
+            if value not in (None, "", default) and name not in servers.DATABASE_CONNECTOR
         }
         return texts | {"useConnection": "false"} | driver
 
@@ -248,7 +253,7 @@ class DatabaseConnectorBase(Connector):
 
 @plugin(name="Database", description="Browses and samples a database, with a JDBC driver.")
 class DatabaseConnector(DatabaseConnectorBase):
-    class Config(DatabaseConfig, additions=additions.DATABASE_CONNECTOR):
+    class Config(DatabaseConfig, additions=servers.DATABASE_CONNECTOR):
         """Any database."""
 
     source = "Database"
@@ -256,7 +261,7 @@ class DatabaseConnector(DatabaseConnectorBase):
 
 @plugin(name="PostgreSQL", description="Browses and samples a PostgreSQL server.")
 class PostgresConnector(DatabaseConnectorBase):
-    class Config(PostgresConfig, additions=additions.POSTGRES_CONNECTOR):
+    class Config(PostgresConfig, additions=servers.POSTGRES_CONNECTOR):
         """PostgreSQL."""
 
     source = "Postgres"
@@ -264,7 +269,7 @@ class PostgresConnector(DatabaseConnectorBase):
 
 @plugin(name="MySQL", description="Browses and samples a MySQL server.")
 class MysqlConnector(DatabaseConnectorBase):
-    class Config(MysqlConfig, additions=additions.MYSQL_CONNECTOR):
+    class Config(MysqlConfig, additions=servers.MYSQL_CONNECTOR):
         """MySQL."""
 
     source = "Mysql"

@@ -17,10 +17,10 @@ from localcdap.api.rules import check_reference_name, check_simple_fields
 from localcdap.plugin_lib.spark.columns import get_column
 
 from . import keyed_writes
-from .errors import call_database
 from .jdbc import (
     DatabaseConfig,
     JdbcConfig,
+    call_database,
     check_isolation,
     execute_statement,
     get_column_types,

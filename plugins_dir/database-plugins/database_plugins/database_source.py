@@ -34,12 +34,12 @@ from .column_types import (
     to_field_schema,
     to_table_schema,
 )
-from .connection_arguments import get_database_kind
-from .errors import call_database
 from .jdbc import (
     DatabaseConfig,
     JdbcConfig,
+    call_database,
     check_isolation,
+    get_database_kind,
     make_reader,
 )
 

@@ -1,19 +1,256 @@
-"""Common parts of the database plugins: properties, the JDBC driver, and access with Spark's JDBC reader."""
+"""Common parts of the database plugins: properties, the JDBC driver, and access with Spark's JDBC reader.
+
+The driver ``mysql`` is the jar ``jdbc/mysql.jar``, the jars in the folder ``jdbc/mysql``, or a jar with a
+JSON file of the same name, as CDAP deploys it: ``{"plugins": [{"name": "mysql", "type": "jdbc", "className":
+"com.mysql.jdbc.Driver"}]}``. The line ``"jdbc://mysql" = "path"`` of ``[locations]`` names another jar or
+folder.
+
+Spark Connect's reader makes the names of its options lower-case, so that drivers would not know
+sessionVariables or connectTimeout. Arguments are therefore added to the connection string if its syntax
+allows.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from urllib.parse import quote
 
-from localcdap.api import PluginConfig, StageConfigurer, field
-
-from . import connection_arguments as arguments
-from .drivers import Driver, DriverNotFoundError, copy_for_spark, find_driver
-from .errors import call_database
+from localcdap.api import PluginConfig, StageConfigurer, StageError, field
+from localcdap.files.atomic import write_internal_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+
+_CAUSE: Final = re.compile(
+    r"^(?:Caused by: )?((?:\w+\.)+[\w$]+): (.+?)(?=\n\s+at |\n\t|\nCaused by|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_FAILED_TASK: Final = re.compile(r"executor [\w.-]+\): (?:[\w.$]+: )?(.*)")
+_POSITION: Final = re.compile(r"\s+Position: \d+$")
+_HOST: Final = re.compile(r"//(?:[^/@]*@)?([^/?;&]+)|cloudSqlInstance=([^&;]+)")
+_UNREACHABLE: Final = re.compile(
+    r"java\.net\.\w+Exception|Communications link failure|connection attempt failed"
+)
+_DENIED: Final = re.compile(
+    r"authentication failed|Access denied for user|no pg_hba\.conf entry|role \".*\" does not exist"
+    r"|no password was provided|InvalidAuthorization"
+)
+
+
+class ErrorContext(Protocol):
+    """The parts of a stage context that error handling uses."""
+
+    def read_error_text(self, error: Exception) -> str: ...
+
+    def fail(self, message: str, corrective_action: str | None = None) -> Exception: ...
+
+
+def call_database(context: ErrorContext, url: str, ask: Callable[[], Any]) -> Any:
+    """Call a function that accesses the database, and return its result.
+
+    :param url: the connection string.
+    :raises StageError: with the message of the database when the call fails.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        return ask()
+    except PySparkException as error:
+        text = context.read_error_text(error)
+    server, reason = _describe_server(url), _find_reason(text)
+    if _DENIED.search(text):
+        action = "Correct 'user' and 'password', or grant the user access to the database."
+        raise context.fail(f"the database{server} denies access: {reason}", action)
+    if _UNREACHABLE.search(text):
+        action = "Start the server, or correct its host and port."
+        raise context.fail(f"the database{server} cannot be reached: {reason}", action)
+    raise context.fail(f"the database{server} reports an error: {reason}")
+
+
+def _describe_server(url: str) -> str:
+    """Return the server of a connection string, without secrets, for a message; empty if there is none."""
+    found = _HOST.search(url)
+    return f" at {found[1] or found[2]}" if found else ""
+
+
+def _find_reason(text: str) -> str:
+    """Return the driver's message in the text of Spark's error with its causes."""
+    causes: list[tuple[str, str]] = _CAUSE.findall(text)
+    messages = [message for name, message in causes if "SQL" in name] or [m for _, m in causes]
+    failed = _FAILED_TASK.search(text)
+    line = messages[-1] if messages else failed[1] if failed else text.strip().partition("\n")[0]
+    return " ".join(_POSITION.sub("", line).split()).rstrip(".") + "."
+
+
+_SERVICES: Final = "META-INF/services/java.sql.Driver"
+_FOLDER: Final = "jdbc"
+
+
+class Driver(NamedTuple):
+    """The jars and the class of a JDBC driver."""
+
+    jars: list[str]
+    class_name: str | None
+    """None if the jars do not declare it; Java then searches for it by the connection string."""
+
+
+class DriverNotFoundError(Exception):
+    """A driver was not found. The message lists the existing ones; ``action`` says what to do."""
+
+    def __init__(self, message: str, action: str) -> None:
+        super().__init__(message)
+        self.action = action
+
+
+def find_driver(name: str, resolve: Callable[[str], str]) -> Driver:
+    """Return the driver with a name.
+
+    :param resolve: returns the local path of a path in a pipeline document.
+    :raises DriverNotFoundError: when there is no such driver.
+    """
+    try:
+        named = Path(resolve(f"jdbc://{name}"))
+    except StageError:
+        return _find_in_folder(name, Path(resolve(_FOLDER)))
+    jars = _list_jars(named)
+    if not jars:
+        raise DriverNotFoundError(
+            f"'{named}', which [locations] names for JDBC driver '{name}', is neither a jar nor a folder "
+            "with jars.",
+            f'Change the line "jdbc://{name}" under [locations] in localcdap.toml.',
+        )
+    return Driver(jars, _find_class_name(jars))
+
+
+def copy_for_spark(jar: Path, folder: Path) -> Path:
+    """Copy a jar into a folder of the Spark server, named after its content, and return the copy.
+
+    Spark does not load a second jar with the same file name. The server is shared by instances with different
+    jars ``postgresql.jar``, and a jar may be replaced while the server runs.
+    """
+    content = jar.read_bytes()
+    path = folder / f"{hashlib.sha256(content).hexdigest()}.jar"
+    if not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_internal_file(path, content, is_synced=False)
+    return path
+
+
+def _find_in_folder(name: str, folder: Path) -> Driver:
+    for path in (folder / f"{name}.jar", folder / name):
+        if jars := _list_jars(path):
+            return Driver(jars, _find_class_name(jars))
+    declared = dict(_read_declared(folder))
+    if name in declared:
+        return declared[name]
+    there = sorted({*declared, *(each.stem for each in folder.glob("*.jar"))})
+    raise DriverNotFoundError(
+        f"There is no JDBC driver '{name}'; available: {', '.join(there) or 'none'}.",
+        f"Put its jar into '{folder / name}.jar', or name it under [locations] in localcdap.toml: "
+        f'"jdbc://{name}" = "path/of/the/driver.jar"',
+    )
+
+
+def _list_jars(path: Path) -> list[str]:
+    if path.is_dir():
+        return sorted(str(each) for each in path.glob("*.jar"))
+    return [str(path)] if path.is_file() else []
+
+
+def _read_declared(folder: Path) -> Iterator[tuple[str, Driver]]:
+    """Yield the drivers that JSON files next to jars declare."""
+    for jar in sorted(folder.glob("*.jar")):
+        try:
+            document: Any = json.loads(jar.with_suffix(".json").read_bytes())
+            for plugin in document["plugins"]:
+                if plugin["type"] == "jdbc":
+                    yield plugin["name"], Driver([str(jar)], plugin["className"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+
+
+def _find_class_name(jars: list[str]) -> str | None:
+    """Return the driver class that the jars register; None if there is none."""
+    for jar in jars:
+        try:
+            with zipfile.ZipFile(jar) as archive:
+                lines = archive.read(_SERVICES).decode().splitlines()
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+            continue
+        names = [line.partition("#")[0].strip() for line in lines]
+        if any(names):
+            return next(filter(None, names))
+    return None
+
+
+_SYNTAX: Final = {
+    "mysql": "?&",
+    "mariadb": "?&",
+    "postgresql": "?&",
+    "sqlserver": ";;",
+    "derby": ";;",
+    "h2": ";;",
+}
+"""The separators before the first and before each other argument, by the kind of database."""
+UTC_SESSION: Final = "time_zone='+00:00'"
+"""The session variable of MySQL with which timestamps are sent in UTC."""
+_ZONES: Final = ("sessionVariables", "serverTimezone", "connectionTimeZone", "timezone")
+
+
+def get_database_kind(connection_string: str) -> str:
+    """Return the kind of database: ``mysql`` of ``jdbc:mysql://…``."""
+    return connection_string.split(":")[1].lower()
+
+
+def split_arguments(arguments: str | None) -> list[str]:
+    """Split ``a=1;b=2`` into its elements."""
+    return [each for each in (arguments or "").split(";") if each.strip()]
+
+
+def parse_arguments(arguments: str | None) -> dict[str, str]:
+    """Parse ``a=1;b=2`` into values by name."""
+    parts = (each.partition("=") for each in split_arguments(arguments))
+    return {name.strip(): value.strip() for name, _, value in parts}
+
+
+def add_defaults(url: str, arguments: Mapping[str, str]) -> dict[str, str]:
+    """Return the arguments, and the defaults of the kind of database for those that the user does not set."""
+    given = " ".join([url, *arguments])
+    usual = {}
+    match get_database_kind(url):
+        case "postgresql" if "stringtype" not in given:
+            # Strings can be written into columns of types such as uuid and json.
+            usual = {"stringtype": "unspecified"}
+        case "mysql" | "mariadb" if not any(name in given for name in _ZONES):
+            # Timestamps are sent as texts in the session's time zone, and Spark's time zone is UTC.
+            usual = {"sessionVariables": UTC_SESSION}
+    return usual | dict(arguments)
+
+
+def add_to_url(
+    url: str, arguments: Mapping[str, str], driver: str | None
+) -> tuple[str, dict[str, str]]:
+    """Return the connection string with the arguments, and the arguments that its syntax does not allow.
+
+    :param driver: the driver's class; None if it is not known.
+    """
+    signs = _SYNTAX.get(get_database_kind(url))
+    if signs is None:
+        return url, dict(arguments)
+    # The drivers of MySQL and PostgreSQL decode values, MariaDB's driver does not.
+    is_decoded = signs == "?&" and "mariadb" not in (driver or "")
+    for name, value in arguments.items():
+        sign = signs[1] if signs[0] in url else signs[0]
+        url += f"{sign}{name}={quote(value, safe='') if is_decoded else value}"
+    return url, {}
+
 
 _ISOLATION: Final = "TRANSACTION_"
 LEVELS: Final = ("NONE", "READ_UNCOMMITTED", "READ_COMMITTED", "REPEATABLE_READ", "SERIALIZABLE")
@@ -98,7 +335,7 @@ class JdbcConfig(PluginConfig, macros=True):
     def check(self, stage: StageConfigurer) -> None:
         """Add failures for what is wrong by itself."""
         if not self.contains_macro("connectionArguments"):
-            for each in arguments.split_arguments(self.arguments):
+            for each in split_arguments(self.arguments):
                 if not each.partition("=")[1]:
                     stage.failures.add(
                         f"'{each}' is not a connection argument.", "Write 'name=value'."
@@ -124,11 +361,9 @@ class JdbcConfig(PluginConfig, macros=True):
         driver = None if context.is_remote else self._load(context)
         name = driver.class_name if driver is not None else None
         url = self.get_url()
-        url, rest = arguments.add_to_url(
+        url, rest = add_to_url(
             url,
-            arguments.add_defaults(
-                url, arguments.parse_arguments(self.arguments) | self.get_driver_arguments()
-            ),
+            add_defaults(url, parse_arguments(self.arguments) | self.get_driver_arguments()),
             name,
         )
         given = {
@@ -201,7 +436,7 @@ def execute_statement(context: Any, config: JdbcConfig, statement: str) -> None:
     # Spark cannot execute only a statement, but it executes one before it reads.
     options = config.build_options(context)
     rows = {
-        "query": get_one_row_query(arguments.get_database_kind(options["url"])),
+        "query": get_one_row_query(get_database_kind(options["url"])),
         _FIRST: "\n".join(filter(None, [options.get(_FIRST), statement])),
     }
     call_database(

@@ -30,13 +30,22 @@ from localcdap.java.numbers import is_number
 from localcdap.plugin_lib.spark.columns import get_column, to_ddl
 from localcdap.plugin_lib.spark.conversion import conform_columns, to_text
 
-from . import additions
-from .catalogue import build_keys_query, build_tables_query, has_schemas, quote_names
+from . import servers
+from .catalogue import (
+    build_keys_query,
+    build_tables_query,
+    has_schemas,
+    quote_names,
+)
 from .column_types import UnsupportedTypeError, to_table_schema
-from .connection_arguments import get_database_kind
 from .database_source import split_conditions, strip_semicolon
-from .errors import call_database
-from .jdbc import DatabaseConfig, check_isolation, make_reader
+from .jdbc import (
+    DatabaseConfig,
+    call_database,
+    check_isolation,
+    get_database_kind,
+    make_reader,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -48,9 +57,7 @@ _TABLES: Final = "tables"
 _SEPARATOR: Final = re.compile(r"(?<!\\);")
 
 
-class MultiTableConfig(
-    DatabaseConfig, macros=True, rename="camel", additions=additions.MULTI_TABLE
-):
+class MultiTableConfig(DatabaseConfig, macros=True, rename="camel", additions=servers.MULTI_TABLE):
     """Properties as CDAP's (multi-table-plugins, ``io/cdap/plugin/format/MultiTableConf.java``)."""
 
     reference_name: str = field(

@@ -6,9 +6,8 @@ from typing import Any
 
 from localcdap.api import field, plugin
 
-from . import additions
+from . import servers
 from .column_types import MYSQL
-from .connection_arguments import UTC_SESSION, parse_arguments
 from .database_actions import (
     DatabaseActionBase,
     DatabasePostActionBase,
@@ -17,6 +16,7 @@ from .database_actions import (
 )
 from .database_sink import DatabaseSinkBase, DatabaseSinkConfig
 from .database_source import DatabaseSourceBase, DatabaseSourceConfig
+from .jdbc import UTC_SESSION, parse_arguments
 from .servers import CloudSqlConfig, ServerConfig
 
 
@@ -99,25 +99,25 @@ class CloudSqlMysqlConfig(CloudSqlConfig):
 class MysqlSource(DatabaseSourceBase):
     column_types = MYSQL
 
-    class Config(DatabaseSourceConfig, MysqlConfig, additions=additions.SOURCE):
+    class Config(DatabaseSourceConfig, MysqlConfig, additions=servers.SOURCE):
         """MySQL."""
 
 
 @plugin(name="Mysql", description="Inserts each record as a row into a table of MySQL.")
 class MysqlSink(DatabaseSinkBase):
-    class Config(DatabaseSinkConfig, MysqlConfig, additions=additions.MYSQL_SINK):
+    class Config(DatabaseSinkConfig, MysqlConfig, additions=servers.MYSQL_SINK):
         """MySQL."""
 
 
 @plugin(name="Mysql", description="Executes an SQL statement in MySQL.")
 class MysqlAction(DatabaseActionBase):
-    class Config(StatementConfig, MysqlConfig, additions=additions.CONNECTION):
+    class Config(StatementConfig, MysqlConfig, additions=servers.CONNECTION):
         """MySQL."""
 
 
 @plugin(name="Mysql", description="Executes an SQL statement in MySQL when the run has ended.")
 class MysqlPostAction(DatabasePostActionBase):
-    class Config(PostStatementConfig, MysqlConfig, additions=additions.CONNECTION):
+    class Config(PostStatementConfig, MysqlConfig, additions=servers.CONNECTION):
         """MySQL."""
 
 
@@ -125,7 +125,7 @@ class MysqlPostAction(DatabasePostActionBase):
 class CloudSqlMysqlSource(DatabaseSourceBase):
     column_types = MYSQL
 
-    class Config(DatabaseSourceConfig, CloudSqlMysqlConfig, additions=additions.CLOUD_SOURCE):
+    class Config(DatabaseSourceConfig, CloudSqlMysqlConfig, additions=servers.CLOUD_SOURCE):
         """MySQL at Cloud SQL."""
 
 
@@ -134,11 +134,11 @@ class CloudSqlMysqlSource(DatabaseSourceBase):
     description="Inserts each record as a row into a table of MySQL at Cloud SQL.",
 )
 class CloudSqlMysqlSink(DatabaseSinkBase):
-    class Config(DatabaseSinkConfig, CloudSqlMysqlConfig, additions=additions.SINK_WITH_ISOLATION):
+    class Config(DatabaseSinkConfig, CloudSqlMysqlConfig, additions=servers.SINK_WITH_ISOLATION):
         """MySQL at Cloud SQL."""
 
 
 @plugin(name="CloudSQLMySQL", description="Executes an SQL statement in MySQL at Cloud SQL.")
 class CloudSqlMysqlAction(DatabaseActionBase):
-    class Config(StatementConfig, CloudSqlMysqlConfig, additions=additions.CONNECTION):
+    class Config(StatementConfig, CloudSqlMysqlConfig, additions=servers.CONNECTION):
         """MySQL at Cloud SQL."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localcdap.api import StageConfigurer, field, plugin
 
-from . import additions
+from . import servers
 from .column_types import ORACLE
 from .database_actions import (
     DatabaseActionBase,
@@ -57,7 +57,7 @@ class OracleConfig(ServerConfig):
         return {"internal_logon": self.role} if self.role.lower() != _NORMAL else {}
 
 
-class OracleTableConfig(DatabaseSinkConfig, OracleConfig, additions=additions.SINK_WITH_ISOLATION):
+class OracleTableConfig(DatabaseSinkConfig, OracleConfig, additions=servers.SINK_WITH_ISOLATION):
     """A table of Oracle."""
 
     def get_table_name(self) -> str:
@@ -85,7 +85,7 @@ class OracleTableConfig(DatabaseSinkConfig, OracleConfig, additions=additions.SI
 class OracleSource(DatabaseSourceBase):
     column_types = ORACLE
 
-    class Config(DatabaseSourceConfig, OracleConfig, additions=additions.RENAMING):
+    class Config(DatabaseSourceConfig, OracleConfig, additions=servers.RENAMING):
         """Oracle."""
 
         prefetch: int | None = field(
@@ -105,7 +105,7 @@ class OracleSink(DatabaseSinkBase):
 
 @plugin(name="Oracle", description="Executes an SQL statement in Oracle Database.")
 class OracleAction(DatabaseActionBase):
-    class Config(StatementConfig, OracleConfig, additions=additions.ORACLE_STATEMENT):
+    class Config(StatementConfig, OracleConfig, additions=servers.ORACLE_STATEMENT):
         """Oracle."""
 
 
@@ -114,5 +114,5 @@ class OracleAction(DatabaseActionBase):
     description="Executes an SQL statement in Oracle Database when the run has ended.",
 )
 class OraclePostAction(DatabasePostActionBase):
-    class Config(PostStatementConfig, OracleConfig, additions=additions.ORACLE_STATEMENT):
+    class Config(PostStatementConfig, OracleConfig, additions=servers.ORACLE_STATEMENT):
         """Oracle."""

@@ -6,7 +6,7 @@ import re
 
 from localcdap.api import field, plugin
 
-from . import additions
+from . import servers
 from .column_types import POSTGRES
 from .database_actions import (
     DatabaseActionBase,
@@ -68,7 +68,7 @@ class PostgresTableConfig(DatabaseSinkConfig):
 class PostgresSource(DatabaseSourceBase):
     column_types = POSTGRES
 
-    class Config(DatabaseSourceConfig, PostgresConfig, additions=additions.SOURCE):
+    class Config(DatabaseSourceConfig, PostgresConfig, additions=servers.SOURCE):
         """PostgreSQL."""
 
 
@@ -77,13 +77,13 @@ class PostgresSource(DatabaseSourceBase):
     description="Inserts, updates or upserts each record as a row of a table of PostgreSQL.",
 )
 class PostgresSink(DatabaseSinkBase):
-    class Config(PostgresTableConfig, PostgresConfig, additions=additions.SINK):
+    class Config(PostgresTableConfig, PostgresConfig, additions=servers.SINK):
         """PostgreSQL."""
 
 
 @plugin(name="Postgres", description="Executes an SQL statement in PostgreSQL.")
 class PostgresAction(DatabaseActionBase):
-    class Config(StatementConfig, PostgresConfig, additions=additions.CONNECTION):
+    class Config(StatementConfig, PostgresConfig, additions=servers.CONNECTION):
         """PostgreSQL."""
 
 
@@ -91,7 +91,7 @@ class PostgresAction(DatabaseActionBase):
     name="Postgres", description="Executes an SQL statement in PostgreSQL when the run has ended."
 )
 class PostgresPostAction(DatabasePostActionBase):
-    class Config(PostStatementConfig, PostgresConfig, additions=additions.CONNECTION):
+    class Config(PostStatementConfig, PostgresConfig, additions=servers.CONNECTION):
         """PostgreSQL."""
 
 
@@ -101,7 +101,7 @@ class PostgresPostAction(DatabasePostActionBase):
 class CloudSqlPostgresSource(DatabaseSourceBase):
     column_types = POSTGRES
 
-    class Config(DatabaseSourceConfig, CloudSqlPostgresConfig, additions=additions.CLOUD_SOURCE):
+    class Config(DatabaseSourceConfig, CloudSqlPostgresConfig, additions=servers.CLOUD_SOURCE):
         """PostgreSQL at Cloud SQL."""
 
 
@@ -111,7 +111,7 @@ class CloudSqlPostgresSource(DatabaseSourceBase):
 )
 class CloudSqlPostgresSink(DatabaseSinkBase):
     class Config(
-        PostgresTableConfig, CloudSqlPostgresConfig, additions=additions.SINK_WITH_ISOLATION
+        PostgresTableConfig, CloudSqlPostgresConfig, additions=servers.SINK_WITH_ISOLATION
     ):
         """PostgreSQL at Cloud SQL."""
 
@@ -120,5 +120,5 @@ class CloudSqlPostgresSink(DatabaseSinkBase):
     name="CloudSQLPostgreSQL", description="Executes an SQL statement in PostgreSQL at Cloud SQL."
 )
 class CloudSqlPostgresAction(DatabaseActionBase):
-    class Config(StatementConfig, CloudSqlPostgresConfig, additions=additions.CONNECTION):
+    class Config(StatementConfig, CloudSqlPostgresConfig, additions=servers.CONNECTION):
         """PostgreSQL at Cloud SQL."""

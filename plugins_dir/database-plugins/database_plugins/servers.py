@@ -1,16 +1,67 @@
 """Properties of databases by host and database name, on a server and at Google Cloud SQL.
 
 They are the only difference between the plugins for one kind of database and those for any database.
+
+The plugins share their configurations, so that each has what CDAP gives to some of them only.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from localcdap.api import field
 
-from . import additions
 from .jdbc import JdbcConfig
+
+_CONNECTION: Final = "Here, a connection can supply the database to each plugin of databases."
+_RENAMING: Final = "Here, each source of databases can rename columns."
+_ISOLATION: Final = "Here, each source and sink of databases has an isolation level."
+
+CONNECTION: Final = {"useConnection": _CONNECTION, "connection": _CONNECTION}
+SERVER: Final = {
+    "jdbcPluginType": "Here, each plugin of databases has it, without effect.",
+    "enableAutoCommit": "Here, each plugin of databases can execute statements one by one.",
+}
+TIMEOUT: Final = {"connectionTimeout": "Here, each plugin of Cloud SQL has it, without effect."}
+COLUMNS: Final = {"columns": "Here, each sink of databases can leave out fields."}
+RENAMING: Final = {
+    "columnNameCase": _RENAMING,
+    "patternToReplace": _RENAMING,
+    "replaceWith": _RENAMING,
+}
+ISOLATION: Final = {"transactionIsolationLevel": _ISOLATION}
+SINK_CASE: Final = {"columnNameCase": "Here, each sink of databases has it, without effect."}
+
+SOURCE: Final = RENAMING | ISOLATION
+CLOUD_SOURCE: Final = SOURCE | TIMEOUT
+SINK_WITH_ISOLATION: Final = COLUMNS | SINK_CASE
+"""The additions of sinks whose originals have an isolation level."""
+SINK: Final = SINK_WITH_ISOLATION | ISOLATION
+MYSQL_SINK: Final = SINK | {
+    "useAnsiQuotes": "Here, sources and sinks of MySQL have the same properties."
+}
+ORACLE_STATEMENT: Final = CONNECTION | {"role": "Here, each plugin of Oracle can have a role."}
+ARGUMENT_SETTER: Final = CONNECTION | {"enableAutoCommit": SERVER["enableAutoCommit"]}
+MULTI_TABLE: Final = CONNECTION | {
+    "jdbcPluginType": SERVER["jdbcPluginType"],
+    "connectionArguments": "Here, each plugin of databases can have arguments of the driver.",
+}
+
+_IN_CONNECTOR: Final = "Connectors share it with stages. In a connection it has no effect."
+_OF_STAGES: Final = "Here, stages take it from their connection."
+DATABASE_CONNECTOR: Final = dict.fromkeys(
+    ("useConnection", "connection", "jdbcPluginType", "enableAutoCommit"), _IN_CONNECTOR
+)
+POSTGRES_CONNECTOR: Final = DATABASE_CONNECTOR | {"connectionTimeout": _IN_CONNECTOR}
+MYSQL_CONNECTOR: Final = DATABASE_CONNECTOR | dict.fromkeys(
+    (
+        *("database", "autoReconnect", "useCompression", "sqlMode", "useSSL", "useAnsiQuotes"),
+        *("clientCertificateKeyStoreUrl", "clientCertificateKeyStorePassword"),
+        *("trustCertificateKeyStoreUrl", "trustCertificateKeyStorePassword"),
+    ),
+    _OF_STAGES,
+)
+
 
 _PRIVATE = "private"
 
@@ -26,7 +77,7 @@ def timeout_field() -> Any:
     )
 
 
-class ServerConfig(JdbcConfig, macros=True, additions=additions.SERVER):
+class ServerConfig(JdbcConfig, macros=True, additions=SERVER):
     """A database on a server."""
 
     _url: ClassVar[str]
@@ -40,7 +91,7 @@ class ServerConfig(JdbcConfig, macros=True, additions=additions.SERVER):
         return self._url.format(self.host.strip(), self.port or self._port, self.database.strip())
 
 
-class CloudSqlConfig(JdbcConfig, macros=True, rename="camel", additions=additions.SERVER):
+class CloudSqlConfig(JdbcConfig, macros=True, rename="camel", additions=SERVER):
     """A database of a Cloud SQL instance.
 
     Google's socket factory connects to a public instance; its jar must be in the folder of the driver.

@@ -7,7 +7,7 @@ from typing import Any
 from localcdap.api import field, plugin
 from localcdap.api.sql_names import quote_literal
 
-from . import additions
+from . import servers
 from .column_types import SQL_SERVER
 from .database_actions import (
     DatabaseActionBase,
@@ -116,7 +116,7 @@ class SqlServerConfig(ServerConfig):
         return f"SET LANGUAGE {quote_literal(self.language)};" if self.language else None
 
 
-class SqlServerStatementConfig(StatementConfig, SqlServerConfig, additions=additions.CONNECTION):
+class SqlServerStatementConfig(StatementConfig, SqlServerConfig, additions=servers.CONNECTION):
     """A statement in SQL Server."""
 
     intent: str | None = field(
@@ -136,13 +136,13 @@ class SqlServerStatementConfig(StatementConfig, SqlServerConfig, additions=addit
 class SqlServerSource(DatabaseSourceBase):
     column_types = SQL_SERVER
 
-    class Config(DatabaseSourceConfig, SqlServerConfig, additions=additions.SOURCE):
+    class Config(DatabaseSourceConfig, SqlServerConfig, additions=servers.SOURCE):
         """SQL Server."""
 
 
 @plugin(name="SqlServer", description="Inserts each record as a row into a table of SQL Server.")
 class SqlServerSink(DatabaseSinkBase):
-    class Config(DatabaseSinkConfig, SqlServerConfig, additions=additions.SINK):
+    class Config(DatabaseSinkConfig, SqlServerConfig, additions=servers.SINK):
         """SQL Server."""
 
 

@@ -22,10 +22,9 @@ from localcdap.api.app import (
 
 from .configuration import CONFIGURATION, ConfigStore
 from .connection_routes import ConnectionRoutes
-from .moved_routes import MovedRoutes
 from .recipes import RECIPES, Recipe, RecipePage, RecipePageRequest, RecipeRequest, RecipeStore
 from .responses import ServiceResponse, respond
-from .version_1 import Version1Routes
+from .version_1 import MovedRoutes, Version1Routes
 from .workspaces import (
     DELIMITER,
     WORKSPACES,

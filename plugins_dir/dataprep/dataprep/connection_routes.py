@@ -54,9 +54,7 @@ class ConnectionRoutes(SystemService):
         return self.context.connections.get(context.name, connection)
 
     @put(
-        _CONNECTIONS + "/{connection}",
-        operation="Creating connection",
-        permission=Permission.ADMIN,
+        _CONNECTIONS + "/{connection}", operation="Creating connection", permission=Permission.ADMIN
     )
     def put_connection(
         self,
@@ -76,9 +74,7 @@ class ConnectionRoutes(SystemService):
         self.context.connections.put(context.name, made, overwrite=body.over_write)
 
     @delete(
-        _CONNECTIONS + "/{connection}",
-        operation="Deleting connection",
-        permission=Permission.ADMIN,
+        _CONNECTIONS + "/{connection}", operation="Deleting connection", permission=Permission.ADMIN
     )
     def delete_connection(self, context: NamespaceSummary, connection: str) -> None:
         """Delete a connection."""
@@ -153,10 +149,7 @@ class ConnectionRoutes(SystemService):
         permission=Permission.READ,
     )
     def specify_connection(
-        self,
-        context: NamespaceSummary,
-        connection: str,
-        body: SpecificationRequest | None = None,
+        self, context: NamespaceSummary, connection: str, body: SpecificationRequest | None = None
     ) -> ConnectorDetail:
         """Return the stages that read what is at a path of a connection."""
         if body is None:

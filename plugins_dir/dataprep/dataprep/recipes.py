@@ -170,8 +170,7 @@ class RecipeStore:
             _refuse_taken_name(table, made)
             held = _require(table, namespace, id)
             _upsert(
-                table,
-                msgspec.structs.replace(made, created_time_millis=held.created_time_millis),
+                table, msgspec.structs.replace(made, created_time_millis=held.created_time_millis)
             )
 
         self._run(write)

@@ -38,9 +38,8 @@ from localcdap.api.app import (
 from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.api.errors import LocalcdapError
 
-from .fields import ARGUMENTS
 from .history import PROGRESS, RUNS, RunListener, RunTakeover
-from .request import ReportRequest, decode_request
+from .request import ARGUMENTS, ReportRequest, decode_request
 from .store import COMPLETED, FAILED, REPORTS, Report, ReportStore, SavedReport, make_refusal
 
 _GROUPINGS: Final = (

@@ -25,7 +25,7 @@ from localcdap.api.app import (
     decode_json,
 )
 
-from .fields import FIELDS
+from .request import FIELDS
 
 _LOG: Final = logging.getLogger(__name__)
 _TIMES: Final = "statusTimes"

@@ -141,8 +141,7 @@ class ReportStore:
         """Keep the result of a report; that of one which was deleted meanwhile is removed."""
         text = msgspec.json.encode(summary).decode()
         self._complete(
-            report,
-            {"summary": text, "count": count, "expires": summary["expirationTimeMillis"]},
+            report, {"summary": text, "count": count, "expires": summary["expirationTimeMillis"]}
         )
 
     def fail(self, report: Report, error: str) -> None:

@@ -23,7 +23,7 @@ from localcdap.api import (
 from localcdap.api.sql_names import quote_column
 from localcdap.plugin_lib.spark.columns import get_column
 
-from .model_files import declare_file_set, find_model, is_empty, save_model
+from .trainers import declare_file_set, find_model, is_empty, save_model
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

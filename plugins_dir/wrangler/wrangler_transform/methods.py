@@ -33,11 +33,7 @@ from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
 from localcdap.plugin_lib.wrangler.scripts.export import Language, write_program
 from localcdap.plugin_lib.wrangler.workspaces.examples import Example
 from localcdap.plugin_lib.wrangler.workspaces.execution import WorkspaceRows, execute
-from localcdap.plugin_lib.wrangler.workspaces.table_rows import (
-    FailingLookup,
-    SampleTables,
-    list_tables,
-)
+from localcdap.plugin_lib.wrangler.workspaces.tables import FailingLookup, SampleTables, list_tables
 from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     SampleSource,
     cluster_values,
@@ -57,8 +53,7 @@ from localcdap.workspace_views import (
     WorkspaceView,
 )
 
-from .config import FAIL, SEND, WranglerConfig
-from .configuration import ALL_FIELDS, find_row_schema
+from .configuration import ALL_FIELDS, FAIL, SEND, WranglerConfig, find_row_schema
 
 DIRECTIVE: Final = "directive"
 """The plugin type of user-defined directives."""

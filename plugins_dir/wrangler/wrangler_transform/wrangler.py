@@ -36,8 +36,7 @@ from localcdap.workspace_views import (
     WorkspaceView,
 )
 
-from .config import FAIL, WranglerConfig
-from .configuration import WHOLE_RECORD, ConfigurationCheck, find_row_schema
+from .configuration import FAIL, WHOLE_RECORD, ConfigurationCheck, WranglerConfig, find_row_schema
 from .execution import Execution
 from .methods import (
     DIRECTIVE,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from localcdap.api import LogicalType, Schema, StageError
 from localcdap.api.arrow import RecordCodec
 from localcdap.plugin_lib.files.readers.json_lines import LineReader
-from localcdap.plugin_lib.files.writers.json_lines import LineWriter
+from localcdap.plugin_lib.files.writers import LineWriter
 from localcdap.plugin_lib.json_values import make_json_reader
 
 MICROS = Schema.of(LogicalType.TIMESTAMP_MICROS)

@@ -14,7 +14,7 @@ from localcdap.api.errors import StageError
 from localcdap.api.failures import FailureCollector
 from localcdap.api.schema import Schema
 from localcdap.files.titles import make_safe_names
-from localcdap.plugin_lib.files.readers.sheets import detect_sheet_schema, read_sheet
+from localcdap.plugin_lib.files.readers.columnar import detect_sheet_schema, read_sheet
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
 TEXT, NUMBER, TRUTH = (each.as_nullable for each in (Schema.STRING, Schema.DOUBLE, Schema.BOOLEAN))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import localcdap.plugin_lib.jexl.functions.maths  # noqa: F401 - declares the functions
+import localcdap.plugin_lib.jexl.functions.arithmetics  # noqa: F401 - declares the functions
 from localcdap.plugin_lib.jexl.errors import EvaluationError
 from localcdap.plugin_lib.jexl.functions.registry import FUNCTIONS
 

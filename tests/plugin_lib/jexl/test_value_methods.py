@@ -13,7 +13,7 @@ import pytest
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.jexl import EvaluationError, parse
 from localcdap.plugin_lib.jexl.functions import FUNCTIONS
-from localcdap.plugin_lib.jexl.methods import call_method
+from localcdap.plugin_lib.jexl.interpreter import call_method
 from localcdap.plugin_lib.jexl.value_methods import METHODS
 
 FOLDER = Path(__file__).parent

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api import Schema
-from localcdap.plugin_lib.spark.function_names import FUNCTIONS
-from localcdap.plugin_lib.spark.sql_checks import SqlProblem, find_sql_problems
+from localcdap.plugin_lib.spark.sql_checks import FUNCTIONS, SqlProblem, find_sql_problems
 
 PLACE = Schema.record("place", [("city", Schema.STRING), ("zip", Schema.INT)])
 GIVEN = Schema.record(

@@ -17,9 +17,12 @@ from localcdap.plugin_lib.wrangler.language import (
     parse_recipe,
 )
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
-from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
+from localcdap.plugin_lib.wrangler.recipe.propagation import (
+    find_schema_mismatches,
+    propagate,
+    to_columns,
+)
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
-from localcdap.plugin_lib.wrangler.recipe.schema_check import find_schema_mismatches
 from tests.conftest import REPOSITORY
 
 FOLDER = REPOSITORY.parent / "shared" / "corpus" / "pipelines"

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alert_publishers.desktop_alerts import DesktopAlerts
-from alert_publishers.file_alerts import FileAlerts
-from alert_publishers.web_alerts import WebhookAlerts
+from alert_publishers.alerts import DesktopAlerts, FileAlerts, WebhookAlerts
 from core_plugins.topic_alerts import TopicAlerts
 from kafka_plugins.kafka_alerts import KafkaAlerts
 

@@ -167,7 +167,7 @@ def test_the_curve_of_scores():
 
 
 def test_the_combinations_of_a_search():
-    model, search = load("model"), load("search_model")
+    model, search = load("model"), load("parameter_search")
     experiment = model.Experiment(srcpath="s", outcome="kind", outcome_type="string")
     request = search.SearchRequest(
         "decision.tree.classifier", {"maxDepth": ["2", "4"], "impurity": ["gini", "entropy"]}
@@ -204,7 +204,7 @@ def test_the_combinations_of_a_search():
 
 
 def test_candidates_are_ordered_by_the_metric():
-    search = load("search_model")
+    search = load("parameter_search")
     found = [{"metrics": {"rmse": 3.0}}, {"metrics": {}}, {"metrics": {"rmse": 1.0}}]
 
     ordered = search.sort_candidates(found, "rmse")

@@ -6,9 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from google_cloud.firestore.filters import Filter, parse_filters
-from google_cloud.firestore.sink import FirestoreSink
-from google_cloud.firestore.source import FirestoreSource
+from google_cloud.firestore import Filter, FirestoreSink, FirestoreSource, parse_filters
 
 from localcdap.api import Schema
 from localcdap.testing import StageTester, TemporaryInstance

@@ -9,7 +9,7 @@ from email import message_from_bytes, policy
 from typing import Any
 
 import pytest
-from core_plugins.email_action import Email
+from core_plugins.actions import Email
 
 from localcdap.api.errors import StageError
 from localcdap.testing import StageTester

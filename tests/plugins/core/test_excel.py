@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core_plugins.files.excel_rows import ExcelSelection, parse_column_letters, read_workbook
+from core_plugins.files.excel_source import ExcelSelection, parse_column_letters, read_workbook
 
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema

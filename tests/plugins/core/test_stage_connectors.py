@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from core_plugins.connectors.stages import PipelinesConnector, RunsConnector
+from core_plugins.connectors.instance import PipelinesConnector, RunsConnector
 
 from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.api.schema import Schema

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core_plugins.tables.table_sink import TableSink
+from core_plugins.tables.tables import TableSink
 
 from localcdap.api.errors import StageError
 from localcdap.api.stage import StageConfigurer

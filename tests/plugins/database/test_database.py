@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from database_plugins.database_sink import DatabaseSink
 from database_plugins.database_source import split_conditions
-from database_plugins.drivers import DriverNotFoundError, copy_for_spark, find_driver
+from database_plugins.jdbc import DriverNotFoundError, copy_for_spark, find_driver
 
 from localcdap.api.errors import StageError
 from localcdap.api.failures import FailureCollector

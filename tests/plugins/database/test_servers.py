@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from database_plugins.connection_arguments import add_defaults, add_to_url, parse_arguments
-from database_plugins.jdbc import JdbcConfig
+from database_plugins.jdbc import JdbcConfig, add_defaults, add_to_url, parse_arguments
 from database_plugins.mysql import CloudSqlMysqlConfig, MysqlConfig
 from database_plugins.oracle import OracleConfig, OracleTableConfig
 from database_plugins.postgresql import CloudSqlPostgresConfig, PostgresConfig

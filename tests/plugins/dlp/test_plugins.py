@@ -8,8 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from dlp_plugins.record_filter import SensitiveRecordFilter
-from dlp_plugins.redaction import SensitiveRecordRedaction
+from dlp_plugins.sensitive_records import SensitiveRecordFilter, SensitiveRecordRedaction
 from dlp_plugins.transformations import mask
 
 from localcdap.api import Schema

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core_plugins.files.ftp_source import FtpSource
-from core_plugins.files.remote_files import RemotePath, list_files, parse_path
+from core_plugins.files.ftp_source import FtpSource, RemotePath, list_files, parse_path
 from pyftpdlib.authorizers import DummyAuthorizer
 from pyftpdlib.handlers import FTPHandler
 from pyftpdlib.servers import FTPServer

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from http_plugins.http_callback import HttpCallback
+from http_plugins.http import HttpCallback
 
 from localcdap.api.errors import StageError
 from localcdap.testing import StageTester

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mongodb_plugins.sink import MongoSink
-from mongodb_plugins.source import MongoSource, QueryError, meets_query, parse_query
+from mongodb_plugins.mongodb import MongoSink, MongoSource, QueryError, meets_query, parse_query
 
 from localcdap.api import FailureCollector, Schema
 from localcdap.testing import StageTester, TemporaryInstance

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from reports.application import ReportGenerationApp
-from reports.fields import FIELDS
+from reports.request import FIELDS
 
 from localcdap.api.app import RunStatusChanged
 from localcdap.api.failures import ArtifactId

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 from spark_plugins.naive_bayes import NaiveBayesTrainer
-from spark_plugins.text_features import (
+from spark_plugins.texts import (
     SPARSE_VECTOR,
     HashingTFFeatureGenerator,
+    NGramTransform,
     SkipGramFeatureGenerator,
     SkipGramTrainer,
+    Tokenizer,
 )
-from spark_plugins.tokens import NGramTransform, Tokenizer
 from spark_plugins.trainers import (
     DecisionTreePredictor,
     DecisionTreeTrainer,

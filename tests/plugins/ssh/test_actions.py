@@ -8,9 +8,8 @@ from pathlib import Path
 
 import asyncssh
 import pytest
-from core_plugins.ssh_action import Ssh
-from sftp_actions.copy_action import SftpCopy
-from sftp_actions.put_action import SftpDelete, SftpPut
+from core_plugins.actions import Ssh
+from sftp_actions.actions import SftpCopy, SftpDelete, SftpPut
 
 from localcdap.api import Action
 from localcdap.api.errors import StageError

@@ -8,8 +8,7 @@ import gzip
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from transform_plugins.codecs.compressor import Compressor, Decompressor
-from transform_plugins.codecs.encoder import Decoder, Encoder
+from transform_plugins.codecs import Compressor, Decoder, Decompressor, Encoder
 
 from localcdap.api import Schema
 from tests.plugins.transform.support import causes, configure, messages, only_failure, record, run
@@ -110,7 +109,7 @@ def test_what_cannot_be_decoded_is_an_error_record(cls, name, kind, value, why):
 
 
 def test_a_bomb_is_refused(monkeypatch):
-    monkeypatch.setattr("transform_plugins.codecs.compressor.MAX_BYTES", 1000)
+    monkeypatch.setattr("transform_plugins.codecs.MAX_BYTES", 1000)
     for kind in COMPRESSIONS:
         packed = body(Compressor, {"compressor": f"body:{kind}"}, BYTES, BYTES, bytes(1001))
         output = run(

@@ -8,15 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from core_plugins.aggregators.deduplicate import Deduplicate
-from core_plugins.aggregators.distinct import Distinct
+from core_plugins.aggregators.deduplicate import Deduplicate, Distinct
 from core_plugins.aggregators.group_by_aggregate import GroupByAggregate
 from core_plugins.error_collector import ErrorCollector
 from core_plugins.joins.joiner import Joiner
 from core_plugins.projection import Projection
 from core_plugins.scripts.javascript import JavaScript
 from transform_plugins.csv.parser import CSVParser
-from transform_plugins.splitters.by_type import UnionSplitter
+from transform_plugins.splitters import UnionSplitter
 
 from localcdap.api import Field, Schema, Type
 from tests.plugins.transform.support import configure, messages, run

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from core_plugins.aggregators.deduplicate import Deduplicate
-from core_plugins.aggregators.distinct import Distinct
+from core_plugins.aggregators.deduplicate import Deduplicate, Distinct
 from core_plugins.error_collector import ErrorCollector
 
 from localcdap.api import Schema

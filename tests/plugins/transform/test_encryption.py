@@ -10,11 +10,20 @@ import json
 from decimal import Decimal
 
 import pytest
-from transform_plugins.encryption.ciphers import CipherError, ValueCipher, parse_transformation
-from transform_plugins.encryption.encryptor import Decryptor, Encryptor
-from transform_plugins.encryption.java_objects import JavaObjectError, JavaObjectReader
-from transform_plugins.encryption.keystores import read_secret_key
-from transform_plugins.encryption.secret_keys import KeystoreError, SecretKey
+from transform_plugins.encryption.encryptor import (
+    CipherError,
+    Decryptor,
+    Encryptor,
+    ValueCipher,
+    parse_transformation,
+)
+from transform_plugins.encryption.keystores import (
+    JavaObjectError,
+    JavaObjectReader,
+    KeystoreError,
+    SecretKey,
+    read_secret_key,
+)
 
 from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from transform_plugins.splitters.by_null import NullFieldSplitter
-from transform_plugins.splitters.by_type import UnionSplitter
+from transform_plugins.splitters import NullFieldSplitter, UnionSplitter
 
 from localcdap.api import Schema
 from tests.plugins.transform.support import configure, messages, only_failure, record

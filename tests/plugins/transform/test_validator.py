@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from core_plugins.scripts.javascript import ScriptError
-from core_plugins.scripts.validator import Validator, build_core_validator
+from core_plugins.scripts.legacy_javascript import Validator, build_core_validator
 from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api import Schema
+from localcdap.plugin_lib.jexl.functions import data_quality
 from localcdap.plugin_lib.jexl.functions import data_quality as python
-from localcdap.plugin_lib.jexl.functions import urls
 from tests.plugins.transform.support import configure, messages, record, run
 
 SCHEMA = record(
@@ -105,14 +105,14 @@ def v8():
 
 PAIRS = {
     "isDate": python.is_short_date,
-    "isEmail": urls.is_email,
-    "isUrl": urls.is_url,
+    "isEmail": data_quality.is_email,
+    "isUrl": data_quality.is_url,
     "isValidISBN": python.isISBN,
-    "isValidInet4Address": urls.is_ipv4,
-    "isValidInet6Address": urls.is_ipv6,
-    "isValidTId": urls.is_top_level,
-    "isValidCountryCodeTid": urls.is_country,
-    "isValidGenericTId": urls.is_generic,
+    "isValidInet4Address": data_quality.is_ipv4,
+    "isValidInet6Address": data_quality.is_ipv6,
+    "isValidTId": data_quality.is_top_level,
+    "isValidCountryCodeTid": data_quality.is_country,
+    "isValidGenericTId": data_quality.is_generic,
     "isInt": lambda text: text.lstrip("+-").isdecimal() and -(2**31) <= int(text) < 2**31,
 }
 TEXTS = [

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from transform_plugins.xml.multi_parser import XMLMultiParser
-from transform_plugins.xml.parser import XMLParser
-from transform_plugins.xml.to_json import XMLToJSON
+from transform_plugins.xml import XMLMultiParser, XMLParser, XMLToJSON
 
 from localcdap.api import Schema, StageError
 from tests.plugins.transform.support import configure, messages, only_failure, record, run

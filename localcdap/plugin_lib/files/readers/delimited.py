@@ -22,8 +22,7 @@ from localcdap.plugin_lib.files.readers.line_format import (
 )
 from localcdap.plugin_lib.files.readers.lines import FILE, LINES, VALUE, count_replaced
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
-from localcdap.plugin_lib.spark.checks import allows_null, build_failure
-from localcdap.plugin_lib.spark.columns import to_ddl
+from localcdap.plugin_lib.spark.columns import allows_null, build_failure, to_ddl
 from localcdap.plugin_lib.spark.conversion import from_text
 
 if TYPE_CHECKING:

@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api import LogicalType, Record, Schema, SourceContext, StageError, Type
 from localcdap.plugin_lib.files.readers.lines import FILE, VALUE
-from localcdap.plugin_lib.json_values import (
-    Convert,
-    JsonObject,
-    decode_json,
-    make_json_converter,
-)
+from localcdap.plugin_lib.json_values import Convert, JsonObject, decode_json, make_json_converter
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from localcdap.api import StageError
-from localcdap.files.compression import open_input
-from localcdap.files.encodings import MARK, MARKING, wrap_text
+from localcdap.files.encodings import MARK, MARKING, open_input, wrap_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

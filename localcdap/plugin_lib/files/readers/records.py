@@ -17,27 +17,25 @@ from localcdap.api import (
 )
 from localcdap.api.formats import INPUT_FORMAT
 from localcdap.java.charsets import find_encoding
-from localcdap.plugin_lib.files.formats import (
-    read_format_files,
-    read_spark_files,
-    require_format,
-)
+from localcdap.plugin_lib.files.formats import read_format_files, read_spark_files, require_format
 from localcdap.plugin_lib.files.inputs import get_base_folders, is_remote
-from localcdap.plugin_lib.files.readers.avro import read_avro_files
-from localcdap.plugin_lib.files.readers.columnar import read_columnar_files
+from localcdap.plugin_lib.files.readers.columnar import (
+    read_avro_files,
+    read_columnar_files,
+    read_sheets,
+)
 from localcdap.plugin_lib.files.readers.delimited import read_multiline, read_values
 from localcdap.plugin_lib.files.readers.json_lines import parse_json_lines
 from localcdap.plugin_lib.files.readers.line_format import LineFormat
 from localcdap.plugin_lib.files.readers.lines import (
     FILE,
     PathField,
+    read_blobs,
     read_line_frame,
+    read_text_files,
     read_valid_lines,
 )
-from localcdap.plugin_lib.files.readers.sheets import read_sheets
-from localcdap.plugin_lib.files.readers.text import read_blobs, read_text_files
-from localcdap.plugin_lib.files.source_checks import get_record_delimiter
-from localcdap.plugin_lib.files.source_config import FileSourceConfig
+from localcdap.plugin_lib.files.source_config import FileSourceConfig, get_record_delimiter
 from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
@@ -69,13 +67,7 @@ def read_files(
         case "text":
             format = get_line_format(config)
             return read_text_files(
-                context,
-                files,
-                schema,
-                format,
-                path,
-                split_size,
-                copies_header=config.copies_header,
+                context, files, schema, format, path, split_size, copies_header=config.copies_header
             )
         case "blob":
             return read_blobs(context, files, schema, path)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from localcdap.api import Field, Schema, SourceContext, SourceSampleContext
-from localcdap.files.compression import COMPRESSED
 from localcdap.files.delimited import DELIMITED
+from localcdap.files.encodings import COMPRESSED
 from localcdap.plugin_lib.files.readers.line_format import (
     BOM,
     LINE,
@@ -23,15 +23,14 @@ from localcdap.plugin_lib.files.readers.line_format import (
     LineFormat,
     read_lines,
 )
-from localcdap.plugin_lib.files.readers.lines import VALUE
+from localcdap.plugin_lib.files.readers.lines import VALUE, needs_python
 from localcdap.plugin_lib.files.readers.records import (
     find_spark_format,
     get_line_format,
     read_files,
 )
-from localcdap.plugin_lib.files.readers.text import needs_python
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
-from localcdap.plugin_lib.spark.checks import allows_null
+from localcdap.plugin_lib.spark.columns import allows_null
 
 if TYPE_CHECKING:
     import pyarrow as pa

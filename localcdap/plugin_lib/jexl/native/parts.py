@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api.schema import LogicalType, Schema
-from localcdap.plugin_lib.jexl.tree import Node, find_plain_path
+from localcdap.plugin_lib.jexl.parser import Node, find_plain_path
 from localcdap.plugin_lib.jexl.types import WHOLE, find_field
 
 if TYPE_CHECKING:

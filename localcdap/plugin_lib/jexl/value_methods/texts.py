@@ -1,13 +1,27 @@
-"""Methods of every value and of texts: those of Java's ``Object`` and ``String``."""
+"""Methods of every value, of texts, numbers and booleans: those of Java's classes."""
 
 from __future__ import annotations
 
-from typing import Any
+import decimal
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
 
+from localcdap.java import numbers
 from localcdap.java.hash_codes import hash_code
 from localcdap.java.regex import compile_regex
 from localcdap.java.string_format import format_text
-from localcdap.java.strings import TRIM_CHARACTERS, to_java_string
+from localcdap.java.strings import TRIM_CHARACTERS, round_to_float, to_java_string
+from localcdap.plugin_lib.jexl.functions.decimals import (
+    EXACT,
+    divide_whole,
+    drop_zero_sign,
+    get_remainder,
+    multiply_exactly,
+    scale_of,
+    strip_zeros,
+)
 from localcdap.plugin_lib.jexl.operators import compare, count_characters, count_elements, is_empty
 from localcdap.plugin_lib.jexl.value_methods.registry import MethodsOf
 
@@ -134,3 +148,208 @@ text("B I S I I -> B", "regionMatches")(
         text, at, other, start, length, ignore
     )
 )
+
+
+number = MethodsOf("number")
+boolean = MethodsOf("boolean")
+
+_ROUNDINGS: Final = (
+    decimal.ROUND_UP,
+    decimal.ROUND_DOWN,
+    decimal.ROUND_CEILING,
+    decimal.ROUND_FLOOR,
+    decimal.ROUND_HALF_UP,
+    decimal.ROUND_HALF_DOWN,
+    decimal.ROUND_HALF_EVEN,
+)
+"""Rounding modes by the numbers of ``BigDecimal.ROUND_UP`` and so on; 7, ROUND_UNNECESSARY, fails instead."""
+
+_MOST_DIGITS: Final = 1000
+
+
+def _check_whole(value: Any, bits: int) -> int:
+    return (
+        numbers.truncate_to_int(value, bits)
+        if isinstance(value, float)
+        else numbers.wrap(int(value), bits)
+    )
+
+
+def _decimal(value: Any) -> Decimal:
+    if isinstance(value, Decimal):
+        return value
+    raise ValueError("only decimals have it")
+
+
+def _other(value: Decimal | None) -> Decimal:
+    if value is None:
+        raise ValueError("the other decimal is null")
+    return value
+
+
+def _compare_booleans(value: bool, other: bool) -> int:
+    return int(value) - int(other)
+
+
+number("-> I", "intValue")(lambda value: _check_whole(value, 32))
+number("-> L", "longValue")(lambda value: _check_whole(value, 64))
+number("-> I", "shortValue")(lambda value: numbers.wrap(_check_whole(value, 32), 16))
+number("-> I", "byteValue")(lambda value: numbers.wrap(_check_whole(value, 32), 8))
+number("-> D", "doubleValue")(float)
+number("-> F", "floatValue")(lambda value: round_to_float(float(value)))
+number("N -> I", "compareTo")(compare_to)
+number("-> B", "isNaN")(lambda value: value != value)
+number("-> B", "isInfinite")(lambda value: isinstance(value, float) and math.isinf(value))
+number("-> I", "signum")(lambda value: (value > 0) - (value < 0))
+boolean("-> B", "booleanValue")(lambda value: value)
+boolean("B -> I", "compareTo")(_compare_booleans)
+
+
+# -- BigDecimal ----------------------------------------------------------------------------------
+
+
+def set_scale(value: Any, scale: int, mode: int = 7) -> Decimal:
+    """Round to a number of digits after the point.
+
+    :param mode: 0 to 6 of ``BigDecimal.ROUND_…``; 7 fails where digits would get lost.
+    """
+    given = _decimal(value)
+    if abs(scale) > _MOST_DIGITS:
+        raise ValueError(f"a scale of {scale} is more than {_MOST_DIGITS} digits")
+    rounded = given.quantize(Decimal(1).scaleb(-scale), _find_rounding(mode), EXACT)
+    if mode == 7 and rounded != given:
+        raise ValueError("Rounding necessary")
+    return drop_zero_sign(rounded)
+
+
+def _find_rounding(mode: int) -> str:
+    if not 0 <= mode <= 7:
+        raise ValueError(f"{mode} is not a rounding mode; they are 0 to 7")
+    return decimal.ROUND_DOWN if mode == 7 else _ROUNDINGS[mode]
+
+
+def divide(value: Any, divisor: Decimal | None) -> Decimal:
+    """Divide exactly; the scale is the dividend's less the divisor's, or as many digits as there are."""
+    dividend, by = _decimal(value), _other(divisor)
+    if not by:
+        raise ValueError("Division undefined" if not dividend else "Division by zero")
+    preferred = scale_of(dividend) - scale_of(by)
+    if not dividend:
+        return Decimal((0, (0,), -preferred))
+    context = EXACT.copy()
+    context.clear_flags()
+    quotient = context.divide(dividend, by)
+    if context.flags[decimal.Inexact]:
+        raise ValueError(
+            "Non-terminating decimal expansion; no exact representable decimal result."
+        )
+    quotient = strip_zeros(quotient)
+    return set_scale(quotient, max(preferred, scale_of(quotient)))
+
+
+def divide_to_scale(value: Any, divisor: Decimal | None, scale: int, mode: int) -> Decimal:
+    dividend, by = _decimal(value), _other(divisor)
+    if not by:
+        raise ValueError("Division by zero")
+    context = EXACT.copy()
+    context.clear_flags()
+    context.rounding = decimal.ROUND_DOWN
+    quotient = context.divide(dividend, by)
+    if context.flags[decimal.Inexact]:
+        # A digit that is not 0 far behind keeps the direction of the rounding.
+        quotient = context.add(quotient, Decimal((quotient.is_signed(), (1,), -_MOST_DIGITS - 500)))
+    return set_scale(quotient, scale, mode)
+
+
+def _divide_with_mode(value: Any, divisor: Decimal | None, mode: int) -> Decimal:
+    return divide_to_scale(value, divisor, scale_of(_decimal(value)), mode)
+
+
+def divide_to_whole(value: Any, divisor: Decimal | None) -> Decimal:
+    return divide_whole(_decimal(value), _other(divisor))
+
+
+def remainder(value: Any, divisor: Decimal | None) -> Decimal:
+    return get_remainder(_decimal(value), _other(divisor))
+
+
+def power(value: Any, exponent: int) -> Decimal:
+    if not 0 <= exponent <= 999_999_999:
+        raise ValueError("Invalid operation")
+    given = _decimal(value)
+    if len(given.as_tuple().digits) * exponent > EXACT.prec:
+        raise ValueError(f"the result has more than {EXACT.prec} digits")
+    unscaled = int("".join(map(str, given.as_tuple().digits))) ** exponent
+    negative = given.is_signed() and exponent % 2
+    return Decimal(-unscaled if negative else unscaled).scaleb(-scale_of(given) * exponent, EXACT)
+
+
+def _move_point(value: Any, places: int) -> Decimal:
+    """Move the point to the right; the scale is never negative."""
+    given = _decimal(value)
+    if places == 0:
+        return given
+    moved = given.scaleb(places, EXACT)
+    return moved if scale_of(moved) >= 0 else set_scale(moved, 0)
+
+
+def _to_whole(value: Any) -> int:
+    given = _decimal(value)
+    if given != given.to_integral_value():
+        raise ValueError("Rounding necessary")
+    return int(given)
+
+
+def _to_exact(bits: int) -> Callable[[Any], int]:
+    def convert(value: Any) -> int:
+        whole = _to_whole(value)
+        if numbers.wrap(whole, bits) != whole:
+            raise ValueError("Overflow")
+        return whole
+
+    return convert
+
+
+def _find_ulp(value: Any) -> Decimal:
+    return Decimal((0, (1,), -scale_of(_decimal(value))))
+
+
+def _unscale(value: Any) -> int:
+    return int(_decimal(value).scaleb(scale_of(_decimal(value)), EXACT))
+
+
+number("-> I", "scale")(lambda value: scale_of(_decimal(value)))
+number("-> I", "precision")(lambda value: len(_decimal(value).as_tuple().digits))
+number("-> M", "abs")(lambda value: _decimal(value).copy_abs())
+number("-> M", "negate")(lambda value: EXACT.minus(_decimal(value)))
+number("-> M", "plus")(_decimal)
+number("-> S", "toPlainString")(lambda value: format(_decimal(value), "f"))
+number("-> S", "toEngineeringString")(lambda value: _decimal(value).to_eng_string())
+number("-> M", "stripTrailingZeros")(lambda value: strip_zeros(_decimal(value)))
+number("M -> M", "add")(lambda value, other: EXACT.add(_decimal(value), _other(other)))
+number("M -> M", "subtract")(lambda value, other: EXACT.subtract(_decimal(value), _other(other)))
+number("M -> M", "multiply")(lambda value, other: multiply_exactly(_decimal(value), _other(other)))
+number("M -> M", "divide")(divide)
+number("M I -> M", "divide")(_divide_with_mode)
+number("M I I -> M", "divide")(divide_to_scale)
+number("M -> M", "divideToIntegralValue")(divide_to_whole)
+number("M -> M", "remainder")(remainder)
+number("M -> A", "divideAndRemainder")(
+    lambda value, divisor: [divide_to_whole(value, divisor), remainder(value, divisor)]
+)
+number("M -> M", "max")(lambda value, other: _decimal(value) if value >= _other(other) else other)
+number("M -> M", "min")(lambda value, other: _decimal(value) if value <= _other(other) else other)
+number("I -> M", "pow")(power)
+number("I -> M", "setScale")(set_scale)
+number("I I -> M", "setScale")(set_scale)
+number("I -> M", "movePointLeft")(lambda value, places: _move_point(value, -places))
+number("I -> M", "movePointRight")(_move_point)
+number("I -> M", "scaleByPowerOfTen")(lambda value, power: _decimal(value).scaleb(power, EXACT))
+number("-> M", "ulp")(_find_ulp)
+number("-> O", "unscaledValue")(_unscale)
+number("-> O", "toBigInteger")(lambda value: int(_decimal(value)))
+number("-> O", "toBigIntegerExact")(_to_whole)
+number("-> I", "byteValueExact")(_to_exact(8))
+number("-> I", "shortValueExact")(_to_exact(16))
+number("-> I", "intValueExact")(_to_exact(32))
+number("-> L", "longValueExact")(_to_exact(64))

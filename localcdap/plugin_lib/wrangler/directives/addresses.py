@@ -17,9 +17,12 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java.strings import TRIM_CHARACTERS
-from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
-from localcdap.plugin_lib.wrangler.directives.masks import require_text
-from localcdap.plugin_lib.wrangler.directives.native_helpers import require_text_column
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    find_column,
+    report_missing_column,
+    require_text,
+    require_text_column,
+)
 
 _NULLABLE_TEXT: Final = Schema.STRING.as_nullable
 _PROTOCOLS: Final = ("http", "https", "ftp", "file", "mailto", "jar", "jmod", "jrt")

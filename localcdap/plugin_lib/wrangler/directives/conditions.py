@@ -1,8 +1,11 @@
-"""Directives with a condition: they drop rows, send them to the error port, or fail the run."""
+"""Directives with a condition, which drop rows, send them to the error port or fail the run, and those that
+set columns to expressions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from localcdap.api.directive import (
@@ -19,11 +22,20 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.directives.error_messages import format_error_record
-from localcdap.plugin_lib.wrangler.directives.native_helpers import is_text
+from localcdap.java.regex import compile_regex
+from localcdap.java.strings import to_java_string
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    as_text,
+    format_error_record,
+    is_text,
+    make_type_error,
+    require_plain_regex,
+)
+from localcdap.plugin_lib.wrangler.values.text_edits import find_syntax_problem
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
 
 _NEITHER = "the condition is neither true nor false"
 
@@ -169,3 +181,145 @@ class SendToErrorAndContinue(_SendDirective):
         if self.is_met(row, context):
             variables["dq_failure"] = failures + 1
             self.send(context)
+
+
+@plugin(
+    name="filter-empty-or-null", description="Drops the rows in which all of the columns are null."
+)
+class FilterEmptyOrNull(Directive):
+    categories = ("row", "data-quality")
+    examples = ("filter-empty-or-null :id,:name",)
+    keeps_values = True
+    column: list[str] = argument.columns("The columns; rows without one of them are kept.")
+
+    def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
+        for name in self.column:
+            found = row.find(name)
+            if found is None or row[found] is not None:
+                return (row,)
+        return ()
+
+    def native(self, frame: Frame) -> None:
+        from functools import reduce
+
+        if any(frame.columns.find(name) is None for name in self.column):
+            return
+        conditions = [frame.column(name).isNotNull() for name in self.column]
+        frame.keep_where(reduce(lambda one, other: one | other, conditions))
+
+
+@plugin(
+    name="filter-by-regex",
+    description="Drops the rows in which a column matches a regular expression, or does not.",
+)
+class FilterByRegex(Directive):
+    categories = ("row", "data-quality")
+    examples = ("filter-by-regex if-matched :email '.*@example.com'",)
+    keeps_values = True
+    match_type: str = argument.identifier(
+        "if-matched or if-not-matched.", choices=("if-matched", "if-not-matched")
+    )
+    column: str = argument.column("The column; rows without it are kept.")
+    regex: str = argument.text(
+        "The regular expression for the whole value. If it is empty or the word null, no row is dropped."
+    )
+
+    def problem(self) -> str | None:
+        return find_syntax_problem(compile_regex, self.regex)
+
+    def _is_inactive(self) -> bool:
+        return self.regex.lower() in ("", "null")
+
+    def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
+        found = row.find(self.column)
+        if found is None or self._is_inactive():
+            return (row,)
+        value = row[found]
+        if isinstance(value, dict):
+            return (row,)
+        if not isinstance(value, str | int | float | Decimal) or isinstance(value, bool):
+            raise make_type_error(self.column, value, "a text or a number is needed")
+        matches = compile_regex(self.regex).matches(to_java_string(value))
+        return () if matches == (self.match_type == "if-matched") else (row,)
+
+    def native(self, frame: Frame) -> None:
+        if self._is_inactive() or frame.columns.find(self.column) is None:
+            return
+        require_plain_regex(self.regex)
+        value = as_text(frame, self.column)
+        frame.fail_where(
+            value.isNull(), f"column '{self.column}' is null; a text or a number is needed"
+        )
+        matches = value.rlike(rf"\A(?:{self.regex})\z")
+        frame.keep_where(~matches if self.match_type == "if-matched" else matches)
+
+
+@plugin(name="set-column", description="Puts the value of an expression into a column.")
+class SetColumn(Directive):
+    categories = ("transform",)
+    examples = ("set-column :name exp:{string:upperCase(first) + ' ' + last}",)
+    makes = ("column",)
+    column: str = argument.column("The column, new or existing.")
+    expression: Expression = argument.expression("The expression.")
+
+    def propagate(self, columns: Columns) -> None:
+        columns.put(self.column, self.expression.type(columns.record()))
+
+    def start(self, context: RowContext) -> None:
+        self._evaluate = self.expression.compile()
+
+    def change(self, row: Row, context: RowContext) -> None:
+        row.put(self.column, self._evaluate(row, context.variables))
+
+    def native(self, frame: Frame) -> None:
+        native = frame.evaluate(self.expression)
+        if native.failing is not None:
+            frame.fail_where(
+                native.failing, f"the expression cannot be evaluated: {self.expression.text}"
+            )
+        frame.put(self.column, native.column, native.type)
+
+
+@plugin(
+    name="set-variable",
+    description="Sets a transient variable, which later directives can read for the same record.",
+)
+class SetVariable(Directive):
+    categories = ("transient",)
+    examples = ("set-variable limit exp:{age > 18 ? 10 : 5}",)
+    variable: str = argument.identifier("The variable.")
+    condition: Expression = argument.expression("Its value.")
+
+    def sets_variables(self) -> Iterable[str]:
+        return (self.variable,)
+
+    def start(self, context: RowContext) -> None:
+        self._evaluate = self.condition.compile()
+
+    def change(self, row: Row, context: RowContext) -> None:
+        context.variables[self.variable] = self._evaluate(row, context.variables)
+
+    def native(self, frame: Frame) -> None:
+        raise NoNativeFormError("variables are kept in batches")
+
+
+@plugin(
+    name="increment-variable", description="Adds to a transient variable when a condition is true."
+)
+class IncrementVariable(Conditional):
+    categories = ("transient",)
+    examples = ("increment-variable errors 1 exp:{age < 0}",)
+    variable: str = argument.identifier("The variable; its first value is 0.")
+    value: int = argument.number("The number to add.")
+    condition: Expression = argument.expression("The condition, an expression.")
+
+    def sets_variables(self) -> Iterable[str]:
+        return (self.variable,)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        if self.is_met(row, context):
+            before = context.variables.get(self.variable, 0)
+            context.variables[self.variable] = before + int(self.value)
+
+    def native(self, frame: Frame) -> None:
+        raise NoNativeFormError("variables are kept in batches")

@@ -1,6 +1,6 @@
-"""Directives that read and write amounts of money.
+"""Directives for amounts: of money in the notation of a locale, and numbers that labels of ranges replace.
 
-Amounts of money in the notation of a locale (``NumberFormat.getCurrencyInstance``), from CLDR.
+The notation is that of Java's ``NumberFormat.getCurrencyInstance``, from CLDR.
 """
 
 from __future__ import annotations
@@ -11,9 +11,29 @@ import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Any, Final
 
-from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    Frame,
+    NoNativeFormError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
+from localcdap.api.directive.argument import NumberRange
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.directives.error_messages import make_error_row
+from localcdap.java.numbers import NumberFormatError, parse_double
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    describe_value,
+    find_column,
+    is_text,
+    make_error_row,
+    read_real,
+    report_missing_column,
+    require_column,
+)
 
 _NAME: Final = re.compile(r"[a-z]{2,3}(?:_[A-Z]{2}|_[0-9]{3})?(?:_\w+)?")
 _SPACES: Final = "[ \u00a0\u202f]"
@@ -171,3 +191,62 @@ class FormatAsCurrency(_CurrencyDirective):
         amount = row.value(self.source)
         if isinstance(amount, float):
             row.put(self.destination, load_currency_format(self.locale).format(amount))
+
+
+@plugin(name="quantize", description="Replaces ranges of numbers by their labels.")
+class Quantize(Directive):
+    categories = ("transform",)
+    examples = ("quantize :age :group 0:17='minor',18:120='adult'",)
+    makes = ("destination",)
+    source: str = argument.column("The column with doubles, or texts that are numbers.")
+    destination: str = argument.column("The column for the label; null outside all ranges.")
+    ranges: list[NumberRange] = argument.ranges(
+        "From, to and label; both ends belong to a range, and the later of two that overlap counts."
+    )
+
+    def propagate(self, columns: Columns) -> None:
+        report_missing_column(columns, self.source, "quantize")
+        columns.put(self.destination, Schema.STRING.as_nullable)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        value = row[find_column(row, self.source)]
+        if isinstance(value, str):
+            try:
+                value = parse_double(value)
+            except NumberFormatError:
+                raise DirectiveError(
+                    f"column '{self.source}' is '{value[:80]}', not a number"
+                ) from None
+        if not isinstance(value, float):
+            raise DirectiveError(self._format_type_error(describe_value(value)))
+        row.put(self.destination, self._find_label(value))
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        schema = require_column(frame, self.source)
+        given = value = frame.column(self.source)
+        frame.fail_where(given.isNull(), self._format_type_error("null"))
+        if is_text(schema):
+            value = read_real(given)
+            shown = f.concat(f.lit("'"), f.substring(given, 1, 80), f.lit("', not a number"))
+            frame.fail_where(
+                given.isNotNull() & value.isNull(),
+                f.concat(f.lit(f"column '{self.source}' is "), shown),
+            )
+        elif schema.non_nullable != Schema.DOUBLE:
+            raise NoNativeFormError("only texts and doubles are quantized by Spark")
+        label = f.lit(None).cast("string")
+        for each in self.ranges:
+            is_within = (value >= float(each.start)) & (value <= float(each.end))
+            label = f.when(is_within, f.lit(each.value)).otherwise(label)
+        frame.put(self.destination, label, Schema.STRING.as_nullable)
+
+    def _format_type_error(self, what: str) -> str:
+        return f"column '{self.source}' is {what}; a text or a number with a point is needed"
+
+    def _find_label(self, value: float) -> str | None:
+        for each in reversed(self.ranges):
+            if float(each.start) <= value <= float(each.end):
+                return each.value
+        return None

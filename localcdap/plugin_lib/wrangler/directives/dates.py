@@ -1,11 +1,15 @@
-"""Directives that find dates in texts, format times, and subtract timestamps."""
+"""Directives that read, find, format and subtract dates and timestamps.
+
+Spark itself reads dates in patterns of numbers only.
+"""
 
 from __future__ import annotations
 
 import datetime
+import re
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.directive import (
     Columns,
@@ -19,6 +23,14 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema
+from localcdap.java.dates.simple_date_format import (
+    MAX_VALUES,
+    check_simple_date,
+    expand_year,
+    is_number,
+    parse_pattern,
+    parse_simple_date,
+)
 from localcdap.java.dates.zones import parse_zone
 from localcdap.java.unix_time import (
     OUT_OF_YEARS,
@@ -27,15 +39,29 @@ from localcdap.java.unix_time import (
     parse_whole_number,
     to_epoch_millis,
 )
-from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
-from localcdap.plugin_lib.wrangler.directives.datetime_bases import PatternDirective, is_timestamp
-from localcdap.plugin_lib.wrangler.directives.error_messages import (
-    format_type_mismatch,
-    make_error_row,
-    make_type_error,
+from localcdap.plugin_lib.wrangler.directives.datetimes import (
+    PatternDirective,
+    TimestampMap,
+    is_timestamp,
 )
-from localcdap.plugin_lib.wrangler.directives.native_helpers import require_column
-from localcdap.plugin_lib.wrangler.recipe.base_directives import make_text_schema_like
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    WHOLE,
+    WHOLE_NUMBERS,
+    find_column,
+    format_error_record,
+    format_type_mismatch,
+    is_text,
+    make_error_row,
+    make_text_schema_like,
+    make_type_error,
+    report_missing_column,
+    require_column,
+    require_text_column,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
 
 _FIRST_MILLIS: Final = 10**11
 """Smaller numbers are Unix time in seconds, up to 5138; in milliseconds they would end in 1973."""
@@ -202,3 +228,169 @@ class ParseAsDate(Directive):
 
 def _read_clock(zone: datetime.tzinfo) -> datetime.datetime:
     return datetime.datetime.now(zone)
+
+
+YEARS: Final = (-62_135_596_800_000_000, 253_402_300_799_999_999)
+"""The microseconds of the Unix epoch at both ends of the years 1 to 9999."""
+_READ: Final = "yMdHmsS"
+
+
+def read_simple_date_micros(text: Column, pattern: str) -> Column:
+    """Return microseconds of the Unix epoch for texts in a pattern of ``SimpleDateFormat``, in UTC; null for
+    texts that :func:`localcdap.java.dates.simple_date_format.parse_simple_date` rejects.
+
+    :raises NoNativeFormError: for a pattern with names, zones or fields that stand twice.
+    """
+    from pyspark.sql import functions as f
+
+    regex, letters = _build_regex(pattern)
+    values = {
+        letter: f.regexp_extract(text, regex, group).try_cast("bigint")
+        for group, letter in enumerate(letters, 1)
+    }
+    is_in = text.rlike(regex)
+    for letter, value in values.items():
+        is_in = is_in & value.between(-MAX_VALUES[letter], MAX_VALUES[letter])
+    if any(item in parse_pattern(pattern) for item in (("y", 1), ("y", 2))):
+        shown = f.regexp_extract(text, regex, letters.index("y") + 1)
+        values["y"] = _expand_two_digits(values["y"], shown)
+    micros = _compute_micros(values)
+    return f.when(is_in & micros.between(*YEARS), micros)
+
+
+def _build_regex(pattern: str) -> tuple[str, list[str]]:
+    """Return the pattern as a regular expression of Java without backtracking, and the letters of groups."""
+    parts = ["\\A"]
+    letters: list[str] = []
+    found = parse_pattern(pattern)
+    for index, item in enumerate(found):
+        if isinstance(item, str):
+            parts.append(re.escape(item))
+            continue
+        letter, width = item
+        if letter not in _READ or not is_number(item) or letter in letters:
+            raise NoNativeFormError(f"Spark does not read '{letter * width}' in the same way")
+        letters.append(letter)
+        is_followed = index + 1 < len(found) and is_number(found[index + 1])
+        number = (
+            f"(?=(?s:.{{{width}}}))([0-9]{{1,{width}}}+)" if is_followed else "(-?+[0-9]{1,18}+)"
+        )
+        parts.append(f"[ \\t]*+{number}")
+    return "".join(parts), letters
+
+
+def _expand_two_digits(year: Column, shown: Column) -> Column:
+    from pyspark.sql import functions as f
+
+    oldest = min(expand_year(short) for short in range(100))
+    short = year - oldest % 100
+    near = f.lit(oldest).cast("bigint") + f.pmod(short, f.lit(100).cast("bigint"))
+    return f.when(f.length(shown) == 2, near).otherwise(year)
+
+
+def _compute_micros(values: dict[str, Column]) -> Column:
+    from pyspark.sql import functions as f
+
+    def get_value(letter: str, default: int) -> Column:
+        return values.get(letter, f.lit(default).cast("bigint"))
+
+    months = get_value("y", 1970) * 12 + get_value("M", 1) - 1
+    year = f.floor(months / 12).cast("int")
+    is_year = year.between(1, 9999)
+    first = f.make_date(
+        f.when(is_year, year), (f.pmod(months, f.lit(12)) + 1).cast("int"), f.lit(1)
+    )
+    days = f.unix_date(first).cast("bigint") + get_value("d", 1) - 1
+    seconds = ((days * 24 + get_value("H", 0)) * 60 + get_value("m", 0)) * 60 + get_value("s", 0)
+    return f.try_add(f.try_multiply(seconds, f.lit(1_000_000)), get_value("S", 0) * 1000)
+
+
+@plugin(
+    name="parse-as-simple-date",
+    description="Reads a text as a timestamp by a pattern; times without a zone are in UTC.",
+)
+class ParseAsSimpleDate(TimestampMap):
+    categories = ("parser", "date")
+    examples = ("parse-as-simple-date :date 'MM/dd/yyyy'",)
+    column: str = argument.column("The column to read; null and timestamps stay as they are.")
+    format: str = argument.text("A pattern of Java's SimpleDateFormat.")
+
+    def problem(self) -> str | None:
+        try:
+            check_simple_date(self.format)
+        except ValueError as error:
+            return f"'{self.format}' is not a pattern of dates: {error}"
+        return None
+
+    def convert(self, value: Any) -> datetime.datetime:
+        if not isinstance(value, str):
+            raise self.make_error_row(format_type_mismatch(self.column, value), 2)
+        try:
+            return parse_simple_date(value, self.format).astimezone(datetime.UTC)
+        except (ValueError, OverflowError):
+            raise self.make_error_row(f"'{value}'{self._explain()}", 1) from None
+
+    def _explain(self) -> str:
+        return f" is not in the pattern '{self.format}'"
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        schema = frame.columns.schema(self.column)
+        if schema is None or schema.non_nullable == Schema.TIMESTAMP:
+            return
+        require_text_column(frame, self.column)
+        value = frame.column(self.column)
+        micros = read_simple_date_micros(value, self.format)
+        message = format_error_record(f"'{self._explain()}", 1, self.directive_name())
+        frame.error_where(
+            value.isNotNull() & micros.isNull(), f.concat(f.lit("'"), value, f.lit(message)), 1
+        )
+        frame.put(self.column, f.timestamp_micros(micros), Schema.TIMESTAMP.as_nullable)
+
+
+@plugin(name="parse-timestamp", description="Reads Unix time as a timestamp.")
+class ParseTimestamp(TimestampMap):
+    categories = ("parser", "date")
+    examples = ("parse-timestamp :at", "parse-timestamp :at 'seconds'")
+    column: str = argument.column("The column with whole numbers or their texts.")
+    timeunit: str = argument.text("seconds, milliseconds or microseconds.", default="milliseconds")
+
+    def problem(self) -> str | None:
+        if self.timeunit.upper() in UNITS:
+            return None
+        return f"'{self.timeunit}' is not a unit of time; use seconds, milliseconds or microseconds"
+
+    def convert(self, value: Any) -> datetime.datetime:
+        number = parse_whole_number(value)
+        if number is None:
+            shown = str(value)[:80]
+            raise self.make_error_row(f"column '{self.column}' is '{shown}', not a whole number", 2)
+        try:
+            return from_epoch_micros(number * UNITS[self.timeunit.upper()])
+        except OverflowError:
+            raise self.make_error_row(f"column '{self.column}' is {OUT_OF_YEARS}", 2) from None
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        if frame.columns.find(self.column) is None:
+            return
+        schema = require_column(frame, self.column)
+        value = frame.column(self.column)
+        if schema.non_nullable == Schema.TIMESTAMP:
+            return
+        if is_text(schema):
+            whole = f.when(value.rlike(WHOLE), value.try_cast("bigint"))
+        elif schema.non_nullable in WHOLE_NUMBERS:
+            whole = value.cast("bigint")
+        else:
+            raise NoNativeFormError(f"column '{self.column}' is neither text nor whole number")
+        unit = f.lit(UNITS[self.timeunit.upper()]).cast("bigint")
+        micros = f.try_multiply(whole, unit)
+        is_here = f.coalesce(micros.between(*YEARS), f.lit(False))
+        reason = f"column '{self.column}' is not a whole number, or {OUT_OF_YEARS}"
+        message = format_error_record(reason, 2, self.directive_name())
+        frame.error_where(value.isNotNull() & ~is_here, message, 2)
+        made = f.timestamp_micros(f.when(is_here, micros))
+        frame.put(self.column, made, Schema.TIMESTAMP.as_nullable)

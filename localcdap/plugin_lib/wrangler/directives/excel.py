@@ -1,21 +1,208 @@
-"""Workbooks of Excel within bytes."""
+"""Workbooks of Excel (xlsx) within bytes, read as rows of texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import datetime
+import io
+import re
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
-from localcdap.api.directive import (
-    Columns,
-    Directive,
-    Row,
-    RowContext,
-    argument,
-    plugin,
-)
+from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
-from localcdap.plugin_lib.wrangler.directives.error_messages import make_error_row
-from localcdap.plugin_lib.wrangler.formats.excel import ExcelError, read_sheet
+from localcdap.java.dates.zones import DAYS, MONTHS
+from localcdap.java.strings import format_double
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    make_error_row,
+    report_missing_column,
+)
+
+_MAX_ROWS: Final = 2**20
+"""The rows that Excel allows."""
+_MAX_BYTES: Final = 2**30
+_MAX_RATIO: Final = 100
+_SMALL: Final = 100 * 2**10
+"""Parts up to this size may have any compression ratio, as in Apache POI."""
+
+
+class ExcelError(ValueError):
+    """Bytes are not a workbook, or it has no such sheet."""
+
+
+def read_sheet(content: bytes, sheet: str) -> Iterator[dict[int, str]]:
+    """Yield the rows of a sheet that hold more than blanks: texts by the number of the column, from 0.
+
+    Numbers have Java's format (``1.0``), dates the format of their cell, formulas their last values. Errors
+    and blank cells are empty texts; missing cells are left out.
+
+    :param sheet: its name, or its number from 0.
+    :raises ExcelError: for a missing sheet, and for bytes that are not a workbook or unpack to too many.
+    """
+    _check_size(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield from _read_rows(content, sheet)
+        except ExcelError:
+            raise
+        except Exception as error:
+            raise ExcelError(
+                f"the bytes are not a workbook: {type(error).__name__}: {error}"
+            ) from None
+
+
+def _check_size(content: bytes) -> None:
+    try:
+        parts = zipfile.ZipFile(io.BytesIO(content)).infolist()
+    except (zipfile.BadZipFile, ValueError, OSError) as error:
+        raise ExcelError(f"the bytes are not a workbook (xlsx): {error}") from None
+    for part in parts:
+        if part.file_size > max(_SMALL, _MAX_RATIO * part.compress_size):
+            raise ExcelError(
+                f"'{part.filename}' in the workbook grows more than {_MAX_RATIO} times when unpacked"
+            )
+    if sum(part.file_size for part in parts) > _MAX_BYTES:
+        raise ExcelError(f"the workbook is larger than {_MAX_BYTES >> 20} MB when unpacked")
+
+
+def _read_rows(content: bytes, sheet: str) -> Iterator[dict[int, str]]:
+    import openpyxl
+
+    book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+    try:
+        found = _find_sheet(book, sheet)
+        found.reset_dimensions()
+        for number, cells in enumerate(found.iter_rows()):
+            if number >= _MAX_ROWS:
+                raise ExcelError(f"the sheet has more than {_MAX_ROWS} rows")
+            row = {
+                cell.column - 1: _format_java_cell(cell)
+                for cell in cells
+                if hasattr(cell, "column")
+            }
+            if any(text.strip() for text in row.values()):
+                yield row
+    finally:
+        book.close()
+
+
+def _find_sheet(book: Any, sheet: str) -> Any:
+    sheets = book.worksheets
+    if sheet.isdecimal():
+        if int(sheet) < len(sheets):
+            return sheets[int(sheet)]
+        raise ExcelError(f"there is no sheet {sheet}; the last one is {len(sheets) - 1}")
+    for each in sheets:
+        if each.title.lower() == sheet.lower():
+            return each
+    titles = ", ".join(each.title for each in sheets)
+    raise ExcelError(f"there is no sheet '{sheet}'; there are {titles}")
+
+
+def _format_java_cell(cell: Any) -> str:
+    value = cell.value
+    if value is None or cell.data_type == "e":
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return format_double(float(value))
+    return format_cell_date(value, cell.number_format)
+
+
+_PIECE: Final = re.compile(
+    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|_.|\*.|\[(?P<elapsed>h+|m+|s+)\]|\[[^\]]*\]'
+    r"|(?P<noon>am/pm|a/p)|(?P<fraction>\.0+)|(?P<letters>y+|m+|d+|h+|s+)|(?P<other>.)",
+    re.IGNORECASE | re.DOTALL,
+)
+_FIRST: Final = datetime.datetime(1899, 12, 31)
+"""The date of a time without a date."""
+_OTHER_NAMES: Final = {"mm-dd-yy": "m/d/yy"}
+"""Formats that a file leaves to its reader, as Apache POI defines them."""
+
+CellTime = datetime.datetime | datetime.date | datetime.time | datetime.timedelta
+
+
+def format_cell_date(value: CellTime, format: str) -> str:
+    """Format the value of a cell, in English. Only the first section of the format is used."""
+    moment, elapsed = _to_datetime(value)
+    text = _OTHER_NAMES.get(format, format).split(";")[0]
+    pieces = list(_PIECE.finditer(text))
+    has_noon = any(piece["noon"] for piece in pieces)
+    out: list[str] = []
+    for index, piece in enumerate(pieces):
+        letters = (piece["letters"] or "").lower()
+        if piece["noon"]:
+            word = "AM" if moment.hour < 12 else "PM"
+            out.append(word if len(piece["noon"]) > 3 else word[0])
+        elif piece["elapsed"]:
+            out.append(_format_elapsed(piece["elapsed"].lower(), elapsed))
+        elif piece["fraction"]:
+            digits = len(piece["fraction"]) - 1
+            out.append(f".{moment.microsecond:06}"[: digits + 1])
+        elif letters.startswith("m") and _is_minutes(pieces, index):
+            out.append(f"{moment.minute:0{min(len(letters), 2)}}")
+        elif letters:
+            out.append(_format_field(letters, moment, has_noon=has_noon))
+        else:
+            out.append(piece["quoted"] or piece["escaped"] or piece["other"] or "")
+    return "".join(out)
+
+
+def _to_datetime(value: CellTime) -> tuple[datetime.datetime, datetime.timedelta]:
+    """Return the value as a datetime, and the time since the first day of Excel."""
+    if isinstance(value, datetime.timedelta):
+        return _FIRST + value, value
+    if isinstance(value, datetime.time):
+        moment = datetime.datetime.combine(_FIRST, value)
+    elif isinstance(value, datetime.datetime):
+        moment = value
+    else:
+        moment = datetime.datetime.combine(value, datetime.time())
+    return moment, moment - _FIRST
+
+
+def _format_elapsed(letters: str, elapsed: datetime.timedelta) -> str:
+    seconds = {"h": 3600, "m": 60, "s": 1}[letters[0]]
+    return f"{int(elapsed.total_seconds()) // seconds:0{len(letters)}}"
+
+
+def _is_minutes(pieces: list[re.Match[str]], index: int) -> bool:
+    """Whether an ``m`` stands after hours or before seconds."""
+    before = [_time_letter(piece) for piece in pieces[:index]]
+    after = [_time_letter(piece) for piece in pieces[index + 1 :]]
+    last = next((letter for letter in reversed(before) if letter), "")
+    return last == "h" or next((letter for letter in after if letter), "") == "s"
+
+
+def _time_letter(piece: re.Match[str]) -> str:
+    return (piece["letters"] or piece["elapsed"] or "").lower()[:1]
+
+
+def _format_field(letters: str, moment: datetime.datetime, *, has_noon: bool) -> str:
+    count = len(letters)
+    match letters[0]:
+        case "y":
+            return f"{moment.year:04}" if count > 2 else f"{moment.year % 100:02}"
+        case "m":
+            name = MONTHS[moment.month - 1]
+            return _format_named(moment.month, name, count)
+        case "d":
+            return _format_named(moment.day, DAYS[moment.weekday()], count)
+        case "h":
+            hour = (moment.hour + 11) % 12 + 1 if has_noon else moment.hour
+            return f"{hour:0{min(count, 2)}}"
+    return f"{moment.second:0{min(count, 2)}}"
+
+
+def _format_named(number: int, name: str, count: int) -> str:
+    if count < 3:
+        return f"{number:0{count}}"
+    return name[:3] if count == 3 else name if count == 4 else name[:1]
 
 
 @plugin(

@@ -9,9 +9,11 @@ import re
 from typing import Any, Final
 
 from localcdap.api.directive import Columns, DirectiveError, Row, RowContext, argument, plugin
-from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
-from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
-from localcdap.plugin_lib.wrangler.directives.flattener import FlattenDirective
+from localcdap.plugin_lib.wrangler.directives.json import FlattenDirective
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    make_type_error,
+    report_missing_column,
+)
 
 _LINE_ENDS: Final = re.compile(r"[\r\n]+\s*")
 _ESCAPE: Final = re.compile(r"\\([FSTREXZ.]?)([^\\]*)\\")

@@ -1,4 +1,4 @@
-"""Directives that read JSON in texts."""
+"""Directives that read JSON in texts, or write rows as JSON or CSV."""
 
 from __future__ import annotations
 
@@ -15,12 +15,59 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.schema import Schema, Type
-from localcdap.java.gson import JsonError, read_json, to_column_value
+from localcdap.java import commons_csv
+from localcdap.java.gson import JsonError, read_json, to_column_value, write_json
 from localcdap.java.json_path import JsonPathError, NothingFoundError, parse_path, select
-from localcdap.java.strings import TRIM_CHARACTERS
-from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
-from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
-from localcdap.plugin_lib.wrangler.directives.flattener import FlattenDirective
+from localcdap.java.strings import TRIM_CHARACTERS, to_java_string
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    make_type_error,
+    report_missing_column,
+)
+
+
+class FlattenDirective(Directive):
+    """A directive that makes columns of the members of an object, and of the objects in it."""
+
+    column: str
+    depth: int | None
+
+    def problem(self) -> str | None:
+        if self.depth is None or self.depth == int(self.depth):
+            return None
+        return f"the depth {self.depth} is not a whole number"
+
+    def flatten(self, value: Mapping[str, Any], name: str, row: Row) -> None:
+        """Add the columns ``<name>_<member>`` to a row.
+
+        :raises DirectiveError: for objects that are nested too deeply for Python.
+        """
+        try:
+            _flatten(value, name, None if self.depth is None else int(self.depth), row)
+        except RecursionError:
+            raise DirectiveError(
+                f"column '{name}': objects are nested too deeply; give a depth"
+            ) from None
+
+
+def _flatten(members: Mapping[str, Any], name: str, depth: int | None, row: Row) -> None:
+    """Add the members of an object, and of objects in it, to a row as columns ``<name>_<member>``.
+
+    Arrays stay whole, as do objects below the depth.
+
+    :param depth: how many levels are flattened: 1 for the members alone, None for all.
+    :raises RecursionError: for objects that are nested a thousand times.
+    """
+    if depth is not None and depth < 1:
+        row.put(name, dict(members))
+        return
+    below = None if depth is None else depth - 1
+    for member, value in members.items():
+        column = f"{name}_{member}"
+        if isinstance(value, Mapping):
+            _flatten(value, column, below, row)
+        else:
+            row.add(column, to_column_value(value))
+
 
 _JSON_TYPES: Final = (Type.RECORD, Type.MAP, Type.ARRAY, Type.UNION)
 
@@ -130,3 +177,60 @@ def read_json_value(value: Any, column: str) -> Any:
     if not isinstance(value, Mapping | list):
         raise make_type_error(column, value, "a text, object or array is needed")
     return value
+
+
+@plugin(name="write-as-csv", description="Writes the whole row as a line of CSV into a column.")
+class WriteAsCsv(Directive):
+    categories = ("writer", "csv")
+    examples = ("write-as-csv :body",)
+    whole_row = True
+    makes = ("column",)
+    column: str = argument.column("The column for the line; an existing one stays.")
+
+    def propagate(self, columns: Columns) -> None:
+        if columns.find(self.column) is None:
+            columns.add(self.column, Schema.STRING)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        fields = ["" if value is None else to_java_string(value) for value in row.values()]
+        if row.find(self.column) is None:
+            row.add(self.column, commons_csv.DEFAULT.format_row(fields))
+
+
+@plugin(
+    name="write-as-json-map",
+    description="Writes the whole row as JSON into a column; null is left out.",
+)
+class WriteAsJsonMap(Directive):
+    categories = ("writer", "json")
+    examples = ("write-as-json-map :body",)
+    whole_row = True
+    makes = ("column",)
+    column: str = argument.column("The column for the JSON.")
+
+    def propagate(self, columns: Columns) -> None:
+        columns.put(self.column, Schema.STRING)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        row.put(self.column, write_json(row))
+
+
+@plugin(name="write-as-json-object", description="Puts a JSON object of columns into a column.")
+class WriteAsJsonObject(Directive):
+    categories = ("writer", "json")
+    examples = ("write-as-json-object :body :number,:text,:address",)
+    makes = ("column",)
+    column: str = argument.column("The column for the object.")
+    col: list[str] = argument.columns("The columns of the object, null ones included.", default=())
+
+    def problem(self) -> str | None:
+        return None if self.col else "the columns that the object is made of are missing"
+
+    def propagate(self, columns: Columns) -> None:
+        for name in self.col:
+            report_missing_column(columns, name, "write", fails=False)
+        columns.put(self.column, None)
+
+    def change(self, row: Row, context: RowContext) -> None:
+        members: dict[str, Any] = {name: row.value(name) for name in self.col}
+        row.put(self.column, members)

@@ -23,8 +23,10 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Type
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT, FolderError, read_file
-from localcdap.plugin_lib.wrangler.directives.columns import report_missing_column
-from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
+    make_type_error,
+    report_missing_column,
+)
 
 if TYPE_CHECKING:
     from jsonschema_rs import Validator

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.directives.error_messages import make_type_error
+from localcdap.plugin_lib.wrangler.recipe.base_directives import make_type_error
 
 _MAX_WORD: Final = 500
 """Characters of a word that are used."""

@@ -15,13 +15,13 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.java.strings import TRIM_CHARACTERS
-from localcdap.plugin_lib.wrangler.directives.native_helpers import (
+from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     WHOLE,
+    ColumnMap,
     is_text,
     read_real,
     require_column,
 )
-from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap
 from localcdap.plugin_lib.wrangler.values.conversion import (
     KINDS,
     ROUNDINGS,

@@ -33,11 +33,7 @@ _OUTPUT_SUFFIXES: Final = {
     **dict.fromkeys([".parquet", ".pq"], "parquet"),
     **dict.fromkeys([".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"], "excel"),
 }
-_WHOLE_FILES: Final = {
-    "parse-as-excel": BLOB,
-    "parse-as-avro-file": BLOB,
-    "parse-as-hl7": DOCUMENT,
-}
+_WHOLE_FILES: Final = {"parse-as-excel": BLOB, "parse-as-avro-file": BLOB, "parse-as-hl7": DOCUMENT}
 """The directives whose column has a whole file."""
 _FIRST_LINES: Final = {
     "parse-as-json": re.compile(rb"\s*[\[{].*[\]}]\s*"),

@@ -16,6 +16,7 @@ from localcdap.api import Schema
 from localcdap.api.directive import Directive, DirectiveError
 from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError
+from localcdap.api.record_json import encode_json_record
 from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import Expectation
 from localcdap.files.delimited import UnreadableRow
@@ -27,8 +28,6 @@ from localcdap.plugin_lib.wrangler.files.formats import (
     find_first_directive,
     find_output_format,
 )
-from localcdap.plugin_lib.wrangler.files.output_rules import OutputRules
-from localcdap.plugin_lib.wrangler.files.problems import ErrorFile, RowProblem
 from localcdap.plugin_lib.wrangler.files.spark_rows import (
     MadeRows,
     RowFinder,
@@ -36,20 +35,55 @@ from localcdap.plugin_lib.wrangler.files.spark_rows import (
     SparkWork,
     plan_work,
 )
-from localcdap.plugin_lib.wrangler.files.totals import TotalsCounter
+from localcdap.plugin_lib.wrangler.files.totals import OutputRules, TotalsCounter
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
-from localcdap.plugin_lib.wrangler.recipe.propagation import (
-    propagate,
-    propose_schema,
-    to_columns,
-)
+from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, propose_schema, to_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.samples import SchemaInference
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
-from localcdap.plugin_lib.wrangler.workspaces.table_rows import SampleTables
+from localcdap.plugin_lib.wrangler.workspaces.tables import SampleTables
 from localcdap.workspace_views import ColumnTotals
+
+
+class RowProblem(msgspec.Struct):
+    """Why a row of the input is not in the output."""
+
+    row: int
+    """Its number, from 1, without a line of names."""
+    message: str
+    code: int = 0
+    is_sent: bool = False
+    """Whether a directive sent it to the error port; otherwise it failed."""
+
+
+class ErrorFile:
+    """The file of rows that are left out; it is there only when the job is done."""
+
+    def __init__(self, path: str | None) -> None:
+        schema = Schema.record("error", [("row", Schema.LONG)])
+        self._file = None if path is None else OutputFile(path, "json", schema)
+
+    def add(self, problem: RowProblem, record: Any) -> None:
+        """Append a row that is left out, and why."""
+        if self._file is not None:
+            shown = record if isinstance(record, str) else encode_json_record(record)
+            line = {"row": problem.row, "message": problem.message, "code": problem.code}
+            self._file.write([{**line, "record": shown}])
+
+    def finish(self) -> None:
+        """Give the file its name."""
+        if self._file is not None:
+            self._file.finish()
+            self._file = None
+
+    def discard(self) -> None:
+        """Remove what is written, unless the file is finished."""
+        if self._file is not None:
+            self._file.discard()
+            self._file = None
+
 
 _CHUNK: Final = 2000
 """Rows between two looks at the clock."""

@@ -16,10 +16,11 @@ from localcdap.plugin_lib.wrangler.language.model import (
 from localcdap.plugin_lib.wrangler.language.parser import (
     NO_RULES,
     DirectiveRules,
+    format_call,
+    format_recipe,
     list_loaded_directives,
     parse_recipe,
 )
-from localcdap.plugin_lib.wrangler.language.printer import format_call, format_recipe
 
 __all__ = [
     "NO_RULES",

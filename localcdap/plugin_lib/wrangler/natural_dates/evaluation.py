@@ -15,13 +15,13 @@ import functools
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from localcdap.plugin_lib.wrangler.natural_dates import holidays
-from localcdap.plugin_lib.wrangler.natural_dates.combinators import Parse
+from localcdap.plugin_lib.wrangler.natural_dates import times
 from localcdap.plugin_lib.wrangler.natural_dates.grammar import INVALID, Phrase, parse_phrase
-from localcdap.plugin_lib.wrangler.natural_dates.lexer import (
+from localcdap.plugin_lib.wrangler.natural_dates.parsing import (
     INTEGER,
     SPACE,
     UNKNOWN,
+    Parse,
     Token,
     may_start,
     split_tokens,
@@ -128,7 +128,7 @@ class Calendar:
     def seek_event(self, way: int, count: int, event: str) -> None:
         """Go to a holiday or the beginning of a season; today's counts as the next one."""
         self._begin_date()
-        find = holidays.HOLIDAYS.get(event) or holidays.SEASONS[event]
+        find = times.HOLIDAYS.get(event) or times.SEASONS[event]
         has_passed = self._now.date() > find(self._now.year)
         first = self._now.year + has_passed  # the year of the next one
         self._set_day(find(first + count - 1 if way > 0 else first - count))
@@ -137,12 +137,12 @@ class Calendar:
         """Go to a holiday or season of a year. Natty takes the eve of the year for new year's eve."""
         self._begin_date()
         full = self._complete_year(year)
-        if event in holidays.SEASONS:
-            first = holidays.FIRST_YEAR_OF_SEASONS + (event == "spring")
-            day = holidays.SEASONS[event](full if full >= first else self._now.year)
+        if event in times.SEASONS:
+            first = times.FIRST_YEAR_OF_SEASONS + (event == "spring")
+            day = times.SEASONS[event](full if full >= first else self._now.year)
             self._set_lenient(full, day.month, day.day)
         else:
-            self._set_day(holidays.HOLIDAYS[event](full - (event == "new years eve")))
+            self._set_day(times.HOLIDAYS[event](full - (event == "new years eve")))
 
     # -- the operation on the time -----------------------------------------------------------------
 

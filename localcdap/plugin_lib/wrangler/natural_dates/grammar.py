@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
+from localcdap.plugin_lib.wrangler.natural_dates.parsing import (
     Ends,
     Parse,
     Parser,
@@ -26,11 +26,14 @@ from localcdap.plugin_lib.wrangler.natural_dates.relative import (
     relative_month,
     relative_time,
 )
-from localcdap.plugin_lib.wrangler.natural_dates.targets import (
+from localcdap.plugin_lib.wrangler.natural_dates.times import (
     AHEAD,
     BACK,
+    Operation,
     Operations,
+    amount,
     date_span,
+    explicit_time,
     month,
     month_day,
     prefix,
@@ -38,14 +41,9 @@ from localcdap.plugin_lib.wrangler.natural_dates.targets import (
     seek,
     seek_by,
     suffix,
+    time_span,
     weekday,
     year,
-)
-from localcdap.plugin_lib.wrangler.natural_dates.times import (
-    Operation,
-    amount,
-    explicit_time,
-    time_span,
 )
 
 
@@ -164,10 +162,7 @@ _days_of_year: Final = sequence(
     day_of_year,
     " ",
     year,
-    make=lambda one, two, number: (
-        (("set_year", number), one),
-        (("set_year", number), two),
-    ),
+    make=lambda one, two, number: ((("set_year", number), one), (("set_year", number), two)),
 )
 _other_day: Final = sequence(_CONJUNCTION, month_day)
 
@@ -213,11 +208,7 @@ _days_of_month: Final = either(
 )
 _list_way: Final = either(
     choose(
-        {
-            "next": (AHEAD, "by_week", 1),
-            "last": (BACK, "by_week", 1),
-            "this": (AHEAD, "by_day", 0),
-        }
+        {"next": (AHEAD, "by_week", 1), "last": (BACK, "by_week", 1), "this": (AHEAD, "by_day", 0)}
     ),
     Parser(lambda _, at: {at: (AHEAD, "by_day", 0)}, frozenset(), may_be_empty=True),
 )
@@ -264,11 +255,7 @@ _alternatives: Final = commit(
     _days_of_year,
     _days_of_month,
     _days_of_week,
-    sequence(
-        _moment,
-        repeat(_next_moment),
-        make=lambda first, others: (first, *others),
-    ),
+    sequence(_moment, repeat(_next_moment), make=lambda first, others: (first, *others)),
 )
 _until: Final = sequence(" until ", _moment)
 _phrase: Final[Parser] = commit(

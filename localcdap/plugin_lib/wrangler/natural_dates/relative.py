@@ -1,13 +1,13 @@
 """The rules of single dates in Natty's ``DateParser.g``: formal, relaxed, relative, and parts of periods.
 
-The value of a date is a tuple of operations; see :mod:`.calendar`. A direction is 1 or -1.
+The value of a date is a tuple of operations; see :mod:`.evaluation`. A direction is 1 or -1.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
+from localcdap.plugin_lib.wrangler.natural_dates.parsing import (
     Ends,
     Parse,
     Parser,
@@ -22,17 +22,24 @@ from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
     sequence,
     token,
 )
-from localcdap.plugin_lib.wrangler.natural_dates.targets import (
+from localcdap.plugin_lib.wrangler.natural_dates.times import (
     AHEAD,
     BACK,
+    Operation,
     Operations,
     Prefix,
+    amount,
     date_span,
+    day_number,
     event,
+    explicit_time,
+    four_digits,
     implicit_prefix,
     month,
     month_day,
+    month_number,
     month_target,
+    ordinal,
     prefix,
     relative_prefix,
     relaxed_weekday,
@@ -43,21 +50,12 @@ from localcdap.plugin_lib.wrangler.natural_dates.targets import (
     suffix,
     tag,
     target,
+    time_span,
+    two_digit_number,
     weekday,
     weekday_before,
     year,
     year_prefix,
-)
-from localcdap.plugin_lib.wrangler.natural_dates.times import (
-    Operation,
-    amount,
-    day_number,
-    explicit_time,
-    four_digits,
-    month_number,
-    ordinal,
-    time_span,
-    two_digit_number,
 )
 
 # -- formal and relaxed dates ----------------------------------------------------------------------
@@ -353,10 +351,7 @@ relative_time: Final = either(
         ),
     ),
     sequence(
-        prefix,
-        " ",
-        time_span,
-        make=lambda steps, span: (("seek_span", steps[0], steps[2], span),),
+        prefix, " ", time_span, make=lambda steps, span: (("seek_span", steps[0], steps[2], span),)
     ),
 )
 """``10 hours ago``, ``20 minutes before noon``, ``next hour``."""

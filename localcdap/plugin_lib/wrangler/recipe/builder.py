@@ -1,5 +1,7 @@
 """Recipes parsed and built: :func:`load_recipe` is the one way from a recipe's text to its directives.
 
+The precondition of a stage drops records before the recipe.
+
 A stage is configured several times before it runs, and its run, previews, samples and checks need its
 recipe too. So the parsed recipe and its directives are cached for the process, by the text and the loaded
 directives. They are shared and must not be changed. Python workers of Spark build separate directives
@@ -8,14 +10,26 @@ with :class:`DirectiveBuilder`, since directives may keep state while they run o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from localcdap.api.directive import Directive, Expression
+from localcdap.api.directive import (
+    Columns,
+    Directive,
+    DirectiveError,
+    Expression,
+    Frame,
+    NoNativeFormError,
+    Row,
+    RowContext,
+    argument,
+    plugin,
+)
 from localcdap.api.directive.argument import ArgumentKind
+from localcdap.api.schema import Type
 from localcdap.plugin_lib.wrangler.language import (
     DirectiveCall,
     ExpressionSource,
@@ -24,15 +38,63 @@ from localcdap.plugin_lib.wrangler.language import (
     list_loaded_directives,
     parse_recipe,
 )
-from localcdap.plugin_lib.wrangler.recipe import precondition
-from localcdap.plugin_lib.wrangler.recipe.registry import (
-    DirectiveRegistry,
-    load_shipped_directives,
-)
+from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveRegistry, load_shipped_directives
 from localcdap.workspace_views import RecipeProblem
 
 if TYPE_CHECKING:
     from localcdap.plugin_lib.jexl import Problem
+
+
+NAME: Final = "precondition"
+
+
+@plugin(name=NAME, description="Leaves records out.")
+class Precondition(Directive):
+    """Drops the records for which the condition is true (``Precondition.java`` of wrangler-transform).
+
+    A record for which it is neither true nor false fails, also for the text ``true`` and for null. Each
+    variable must be a column: the engine of the original (``JexlScriptEngine``) is strict, and nothing adds
+    nulls to its bindings. Recipes cannot use the directive: the stage's property makes it the one that runs
+    before all others.
+    """
+
+    condition = argument.expression("True for the records that are left out.")
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        super().__init__(values)
+        self._is_out: Callable[..., Any] = self.condition.compile()
+
+    def propagate(self, columns: Columns) -> None:
+        schema = self.condition.type(columns.record())
+        if schema is not None and schema.non_nullable.type is not Type.BOOLEAN:
+            columns.fail(
+                self._explain(), f"It is {schema.display_name}: compare it with something."
+            )
+
+    def _explain(self) -> str:
+        """Return the message of the original for a value that is neither true nor false."""
+        return f"Precondition '{self.condition.text}' does not result in true or false."
+
+    def expand(self, row: Row, context: RowContext) -> Iterable[Row]:
+        value = self._is_out(row)
+        if not isinstance(value, bool):
+            raise DirectiveError(self._explain())
+        return () if value else (row,)
+
+    def native(self, frame: Frame) -> None:
+        from pyspark.sql import functions as f
+
+        found = frame.evaluate(self.condition)
+        if found.type.non_nullable.type is not Type.BOOLEAN:
+            raise NoNativeFormError("the precondition is not a comparison")
+        if found.failing is not None:
+            frame.fail_where(
+                found.failing, f"the precondition '{self.condition.text}' has no value"
+            )
+        if found.type.is_nullable:
+            frame.fail_where(found.column.isNull(), self._explain())
+        frame.keep_where(~f.coalesce(found.column, f.lit(False)))
+
 
 FindDirective = Callable[[str, str], Any]
 """Returns the class of a plugin by its type (``directive``) and name; None for a missing one."""
@@ -110,13 +172,13 @@ def _build_recipe(
 def load_precondition(text: str) -> BuiltRecipe:
     """Build a stage's precondition as a recipe of the one directive that runs before all others."""
     arguments = {"condition": ExpressionSource(text, 1, 1)}
-    call = DirectiveCall(precondition.NAME, arguments, 1, 1, f"precondition {text}")
+    call = DirectiveCall(NAME, arguments, 1, 1, f"precondition {text}")
     problems: list[RecipeProblem] = []
     step = build_step(call, _PRECONDITIONS, problems)
     return BuiltRecipe(Recipe((call,), (), tuple(problems)), (step,), tuple(problems))
 
 
-_PRECONDITIONS = DirectiveRegistry({precondition.NAME: precondition.Precondition})
+_PRECONDITIONS = DirectiveRegistry({NAME: Precondition})
 
 
 def build_step(
@@ -154,7 +216,7 @@ def build_directives(
     registry = load_shipped_directives().with_loaded([cls for cls in found if cls is not None])
     directives = []
     for call in calls:
-        known = _PRECONDITIONS if call.name == precondition.NAME else registry
+        known = _PRECONDITIONS if call.name == NAME else registry
         directive = build_step(call, known, []).directive
         assert directive is not None
         directives.append(directive)

@@ -26,13 +26,13 @@ from localcdap.api.tables import Lookup
 from localcdap.plugin_lib.wrangler.directives.columns import Drop, Keep, Rename
 from localcdap.plugin_lib.wrangler.directives.types import SetType
 from localcdap.plugin_lib.wrangler.recipe.batch import BatchTask
-from localcdap.plugin_lib.wrangler.recipe.column_usage import (
+from localcdap.plugin_lib.wrangler.recipe.output import convert_output
+from localcdap.plugin_lib.wrangler.recipe.propagation import (
+    is_known,
     list_named_columns,
     list_needed_columns,
     list_variables_read,
 )
-from localcdap.plugin_lib.wrangler.recipe.native_output import convert_output
-from localcdap.plugin_lib.wrangler.recipe.propagation import is_known
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import ERROR, INPUT, SparkFrame
 
 if TYPE_CHECKING:

@@ -27,10 +27,9 @@ from localcdap.api.lineage import (
     build_lookup_edges,
 )
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.directives.columns import Drop, Keep, Rename
-from localcdap.plugin_lib.wrangler.directives.names import RenameDirective
+from localcdap.plugin_lib.wrangler.directives.columns import Drop, Keep, Rename, RenameDirective
 from localcdap.plugin_lib.wrangler.recipe.builder import RecipeStep
-from localcdap.plugin_lib.wrangler.recipe.column_usage import list_expression_columns
+from localcdap.plugin_lib.wrangler.recipe.propagation import list_expression_columns
 
 
 class TracedColumns(Columns):
@@ -235,9 +234,7 @@ class RecipeLineage:
         return self._drops_failing and not isinstance(directive, _CANNOT_FAIL)
 
     def _influence(self, origins: Iterable[FieldEdge]) -> None:
-        self._recorder.add_edges(
-            sorted(_extend(frozenset(origins), EdgeKind.FILTER), key=repr),
-        )
+        self._recorder.add_edges(sorted(_extend(frozenset(origins), EdgeKind.FILTER), key=repr))
 
     def _assume(self, step: RecipeStep) -> None:
         """Follow a directive that is known at run time only: every column may come from every other."""

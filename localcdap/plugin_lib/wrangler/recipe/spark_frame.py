@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.directive import NoNativeFormError
 from localcdap.api.directive.rows import Columns, Expression, Native
 from localcdap.api.schema import Schema
-from localcdap.plugin_lib.wrangler.recipe.precondition import NAME as PRECONDITION
+from localcdap.plugin_lib.wrangler.recipe.builder import NAME as PRECONDITION
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -63,11 +63,7 @@ class SparkFrame:
     def copy(self) -> SparkFrame:
         """Return a copy that can be changed independently."""
         made = SparkFrame(
-            self._df,
-            self.columns.copy(),
-            self._names,
-            carried=self._carried,
-            first_free=self._free,
+            self._df, self.columns.copy(), self._names, carried=self._carried, first_free=self._free
         )
         made._pending = dict(self._pending)
         made._given = self._given

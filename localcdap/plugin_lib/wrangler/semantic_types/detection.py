@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from localcdap.plugin_lib.wrangler.semantic_types.national_ids import list_countries
 from localcdap.plugin_lib.wrangler.semantic_types.values import (
     is_address,
     is_card,
@@ -18,6 +17,7 @@ from localcdap.plugin_lib.wrangler.semantic_types.values import (
     is_person_name,
     is_phone,
     is_plain_phone,
+    list_countries,
 )
 
 MOST_VALUES: Final = 500

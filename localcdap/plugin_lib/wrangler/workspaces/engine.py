@@ -32,8 +32,12 @@ from localcdap.plugin_lib.wrangler.workspaces.steps import (
     run_gradually,
     run_step,
 )
-from localcdap.plugin_lib.wrangler.workspaces.table_rows import Lookups, SampleTables
-from localcdap.plugin_lib.wrangler.workspaces.tables import Column, ColumnTable
+from localcdap.plugin_lib.wrangler.workspaces.tables import (
+    Column,
+    ColumnTable,
+    Lookups,
+    SampleTables,
+)
 from localcdap.workspace_views import StepCounts
 
 LIMIT_S: Final = 4.0
@@ -245,11 +249,7 @@ class WorkspaceEngine:
         self._running = None
         sent = sum(each.failure.kind == SENT for each in result.failures)
         counts = StepCounts(
-            running.source,
-            running.rows_in,
-            len(result.table),
-            len(result.failures) - sent,
-            sent,
+            running.source, running.rows_in, len(result.table), len(result.failures) - sent, sent
         )
         table = _add_known(result.table, self._known[number + 1])
         self._steps.append(_KeptStep(counts, result.failures, table))

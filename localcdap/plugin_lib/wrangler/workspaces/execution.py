@@ -31,7 +31,7 @@ from localcdap.plugin_lib.wrangler.recipe.propagation import propagate
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.samples import infer_schema
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE
-from localcdap.plugin_lib.wrangler.workspaces.table_rows import Lookups
+from localcdap.plugin_lib.wrangler.workspaces.tables import Lookups
 
 _PLAIN_NAME: Final = re.compile(r"[a-zA-Z0-9_]*")
 _LONGEST_NAME: Final = 255

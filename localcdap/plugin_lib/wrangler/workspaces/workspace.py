@@ -8,20 +8,24 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from localcdap.api import Schema
+from localcdap.api.arrow import to_arrow_schema
 from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import decode_json_records, encode_json_record
-from localcdap.expectations.rules import Expectation
+from localcdap.expectations.batches import BatchChecker
+from localcdap.expectations.rules import Expectation, Reference, RowCount
+from localcdap.expectations.schema_checks import find_schema_problems
 from localcdap.files.delimited import UnreadableRow
 from localcdap.files.formats import FileFormat, FileInput
 from localcdap.files.rows import RowReader
+from localcdap.plugin_lib.jexl.row_conditions import create_row_test, find_condition_problems
 from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format, find_first_directive
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
@@ -31,23 +35,24 @@ from localcdap.plugin_lib.wrangler.values.clusters import METHODS, find_clusters
 from localcdap.plugin_lib.wrangler.workspaces.engine import MEMORY, WorkspaceEngine
 from localcdap.plugin_lib.wrangler.workspaces.examples import Example, find_candidates
 from localcdap.plugin_lib.wrangler.workspaces.facets import apply_facets, list_facet_kinds
-from localcdap.plugin_lib.wrangler.workspaces.matches import find_matches
-from localcdap.plugin_lib.wrangler.workspaces.profiles import format_shown_value
-from localcdap.plugin_lib.wrangler.workspaces.rules import check_rules
-from localcdap.plugin_lib.wrangler.workspaces.table_rows import (
+from localcdap.plugin_lib.wrangler.workspaces.profiles import (
+    choose_columns,
+    describe_columns,
+    format_shown_value,
+    show_rows,
+)
+from localcdap.plugin_lib.wrangler.workspaces.tables import (
+    MISSING,
+    Column,
+    ColumnTable,
     OpenTables,
     SampleTables,
     list_tables,
 )
-from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column, ColumnTable
-from localcdap.plugin_lib.wrangler.workspaces.views import (
-    choose_columns,
-    describe_columns,
-    show_rows,
-)
 from localcdap.workspace_views import (
     CandidateList,
     ClusterView,
+    ColumnMatch,
     FailureView,
     MatchList,
     RecipeProblem,
@@ -59,6 +64,86 @@ from localcdap.workspace_views import (
     ViewRequest,
     WorkspaceView,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def check_rules(
+    table: ColumnTable, schema: Schema | None, rules: Sequence[Expectation]
+) -> list[RuleCheck]:
+    """Return what was found for each rule.
+
+    :param schema: of the rows; None without columns.
+    """
+    shown = None
+    if schema is not None:
+        shown = Schema.record("row", [(each.name, each.schema.as_nullable) for each in schema])
+    return [_check_rule(table, shown, rule) for rule in rules]
+
+
+def _check_rule(table: ColumnTable, schema: Schema | None, rule: Expectation) -> RuleCheck:
+    if isinstance(rule, RowCount):
+        return RuleCheck(problem="a run counts the rows")
+    if isinstance(rule, Reference):
+        return RuleCheck(problem="a run reads the table")
+    if schema is None:
+        return RuleCheck(problem="the rows have no columns")
+    problems = find_schema_problems(rule, schema, find_condition_problems)
+    if problems:
+        return RuleCheck(problem=f"{problems[0].message} {problems[0].action}")
+    checker = BatchChecker("", [rule], schema, create_row_test, _read_no_keys)
+    try:
+        checker.check(_make_batch(table, schema))
+    except Exception as error:  # values that do not fit their type, as of rows with mixed types
+        return RuleCheck(problem=f"the values do not fit the types of their columns: {error}")
+    (result,) = checker.get_results()
+    return RuleCheck(result.violations, result.checked)
+
+
+def _make_batch(table: ColumnTable, schema: Schema) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    wanted = to_arrow_schema(schema)
+    arrays = [table.columns[field.name].array for field in wanted]
+    cast = [
+        array if array.type.equals(field.type) else array.cast(field.type)
+        for array, field in zip(arrays, wanted, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(cast, schema=wanted)
+
+
+def _read_no_keys(table: str, key: str) -> Collection[Any]:
+    raise BadRequestError(f"The column '{key}' of the table '{table}' is read in pipelines only.")
+
+
+_COLUMNS: Final = 100
+"""The first columns of each side that are compared."""
+_MOST: Final = 12
+
+
+def find_matches(left: Mapping[str, Column], right: Mapping[str, Column]) -> list[ColumnMatch]:
+    """Return the pairs of columns that share values, those of most rows first; of equal ones those of a name.
+
+    Values are compared as the texts that cells show, so that 1 and '1' are equal.
+    """
+    ours = {name: _count(column) for name, column in list(left.items())[:_COLUMNS]}
+    theirs = {name: _count(column) for name, column in list(right.items())[:_COLUMNS]}
+    found = []
+    for name, counts in ours.items():
+        for other, others in theirs.items():
+            rows = sum(counts[value] for value in counts.keys() & others.keys())
+            if rows:
+                is_unique = max(others.values()) == 1
+                total = len(left[name].values)
+                found.append(ColumnMatch(name, other, rows, total, is_unique))
+    found.sort(key=lambda each: (-each.rows, not each.is_unique, each.left != each.right))
+    return found[:_MOST]
+
+
+def _count(column: Column) -> Counter[str]:
+    texts = map(format_shown_value, column.values)
+    return Counter(each for each in texts if each)
 
 
 def compare_rows(
@@ -150,10 +235,7 @@ class Workspace:
     """
 
     def __init__(
-        self,
-        source: SampleSource,
-        first: tuple[str, bool] | None = None,
-        memory: int = MEMORY,
+        self, source: SampleSource, first: tuple[str, bool] | None = None, memory: int = MEMORY
     ) -> None:
         self._unreadable: list[str] = list(source.unreadable)
         self._description, self._reading = source.description, source.reading

@@ -29,9 +29,15 @@ from localcdap.api import (
 from localcdap.api.arrow import to_arrow_type
 from localcdap.plugin_lib.spark.columns import get_column
 
-from .aggregates import ALL, FUNCTIONS, Aggregate, parse_aggregates
+from .aggregates import (
+    ALL,
+    FUNCTIONS,
+    Aggregate,
+    check_comparable,
+    num_partitions_field,
+    parse_aggregates,
+)
 from .conditions import ConditionError
-from .keys import check_comparable, num_partitions_field
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

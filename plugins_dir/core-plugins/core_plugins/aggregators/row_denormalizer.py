@@ -19,7 +19,7 @@ from localcdap.api import (
 )
 from localcdap.plugin_lib.spark.columns import get_column
 
-from .keys import num_partitions_field
+from .aggregates import num_partitions_field
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

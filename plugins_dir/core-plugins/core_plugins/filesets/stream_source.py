@@ -22,8 +22,8 @@ from localcdap.plugin_lib.files.readers.records import read_files
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.spark.columns import get_column, to_ddl
 
-from . import partitions
-from .sources import get_time_range
+from . import file_sets
+from .file_sets import get_time_range
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -91,8 +91,8 @@ class StreamSource(BatchSource):
 
     def configure(self, stage: StageConfigurer) -> None:
         config = self.config
-        partitions.check_duration(stage, "duration", config.duration)
-        partitions.check_duration(stage, "delay", config.delay)
+        file_sets.check_duration(stage, "duration", config.duration)
+        file_sets.check_duration(stage, "delay", config.delay)
         format = (config.format or "").lower()
         if format and format not in FORMATS:
             stage.failures.add(
@@ -137,7 +137,7 @@ class StreamSource(BatchSource):
         if self.config.delimiter:
             properties |= {"format": "delimited", "delimiter": self.config.delimiter}
         config = FileSourceConfig.build(
-            properties | {"pathField": _FILE}, partitions.ignore_failures()
+            properties | {"pathField": _FILE}, file_sets.ignore_failures()
         )
         lines = read_files(
             context, config, list(times), Schema.record(_BODY, [*read, (_FILE, Schema.STRING)])

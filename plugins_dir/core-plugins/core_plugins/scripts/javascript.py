@@ -26,11 +26,18 @@ from localcdap.api import (
     plugin,
 )
 
-from .coercion import ScriptValueError, make_coercer
-from .javascript_lookups import HARNESS, UNDECLARED, ScriptTable, check_size
+from .coercion import INT_RANGE, ScriptValueError, make_coercer
+from .javascript_lookups import (
+    DESCRIPTION,
+    HARNESS,
+    UNDECLARED,
+    ScriptTable,
+    check_declared,
+    check_size,
+    check_tables,
+    parse_declared_tables,
+)
 from .javascript_values import MARK_IN_JSON, RecordEncoder, decode
-from .lookups import DESCRIPTION, check_declared, check_tables, parse_declared_tables
-from .record_coercion import INT_RANGE
 
 TIME_LIMIT_S: Final = 30.0
 """The time limit of one record, in seconds."""

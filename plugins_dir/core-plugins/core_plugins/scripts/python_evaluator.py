@@ -22,8 +22,8 @@ from localcdap.api import (
     plugin,
 )
 
-from .coercion import ScriptValueError, make_coercer
-from .lookups import (
+from .coercion import INT_RANGE, Coerce, ScriptValueError, make_coercer
+from .javascript_lookups import (
     DESCRIPTION,
     ScriptLookup,
     ScriptLookups,
@@ -31,7 +31,6 @@ from .lookups import (
     check_tables,
     parse_declared_tables,
 )
-from .record_coercion import INT_RANGE, Coerce
 
 _FILE: Final = "script"
 _FUNCTION: Final = "transform"

@@ -186,11 +186,7 @@ _TIME_FORMAT: Final = "cubeFact.timestamp.format"
 _MEASUREMENTS: Final = "cubeFact.measurements"
 _NUMERIC: Final = (Type.INT, Type.LONG, Type.FLOAT, Type.DOUBLE, Type.STRING)
 _CELL: Final = Schema.record(
-    "cell",
-    [
-        ("table", Schema.INT),
-        *((each.name, each.schema) for each in FACT),
-    ],
+    "cell", [("table", Schema.INT), *((each.name, each.schema) for each in FACT)]
 )
 _MOST_CELLS: Final = 100_000
 """Cells that a task keeps before it gives them away; Spark then adds them up."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from localcdap.api import Schema, SparkContext, Type
-from localcdap.plugin_lib.spark.checks import build_failure
-from localcdap.plugin_lib.spark.columns import get_column, to_ddl, to_spark_type
+from localcdap.plugin_lib.spark.columns import build_failure, get_column, to_ddl, to_spark_type
 from localcdap.plugin_lib.spark.conversion import convert_number, from_text, to_text
 
 from .types import NUMBERS, can_convert, describe_type, get_type

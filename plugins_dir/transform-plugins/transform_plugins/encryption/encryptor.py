@@ -1,14 +1,20 @@
-"""The transforms Encryptor and Decryptor."""
+"""The transforms Encryptor and Decryptor, their properties, and ciphers by their names in Java."""
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import functools
+import struct
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from localcdap.api import (
     Field,
     LineageRecorder,
+    LogicalType,
+    PluginConfig,
     Schema,
     SparkContext,
     StageConfigurer,
@@ -19,20 +25,361 @@ from localcdap.api import (
     plugin,
 )
 
-from .ciphers import CipherError, ValueCipher
-from .field_bytes import (
-    TYPES,
-    FieldBytesError,
-    build_column,
-    from_bytes,
-    list_values,
-    to_bytes,
-)
-from .keystore_config import KeystoreConfig, open_cipher
+from .keystores import TYPES as STORES
+from .keystores import KeystoreError, SecretKey, read_secret_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from cryptography.hazmat.primitives.ciphers import Cipher
     from pyspark.sql import DataFrame
+
+
+_ALGORITHMS: Final = {
+    "AES": ("AES", 16, (16, 24, 32)),
+    "DESEDE": ("DESede", 8, (24,)),
+    "TRIPLEDES": ("DESede", 8, (24,)),
+    "DES": ("DES", 8, (8,)),
+    "BLOWFISH": ("Blowfish", 8, tuple(range(4, 57))),
+}
+"""By name: the name of its keys, the size of a block, and the sizes of keys, in bytes."""
+_MODES: Final = ("ECB", "CBC", "CFB", "CFB8", "OFB", "CTR")
+_PADDED: Final = "PKCS5PADDING"
+_PADDINGS: Final = (_PADDED, "NOPADDING")
+
+
+class CipherError(ValueError):
+    """A transformation is not known, or does not fit its key or data; the message is that of Java."""
+
+
+class Transformation(NamedTuple):
+    """An algorithm with its mode and padding."""
+
+    algorithm: str
+    """The name of its keys in Java."""
+    mode: str
+    is_padded: bool
+    block: int
+    """The size of a block in bytes."""
+    key_sizes: tuple[int, ...]
+
+    @property
+    def needs_iv(self) -> bool:
+        return self.mode != "ECB"
+
+
+def parse_transformation(text: str) -> Transformation:
+    """Parse the name of a transformation, as ``javax.crypto.Cipher.getInstance`` does.
+
+    :raises CipherError: when it is not known.
+    """
+    parts = [part.strip().upper() for part in text.split("/")]
+    if len(parts) not in (1, 3):
+        raise CipherError(f"Invalid transformation format: {text}")
+    name, mode, padding = parts if len(parts) == 3 else (parts[0], "ECB", _PADDED)
+    if mode == "GCM":
+        raise CipherError(
+            f"{text} needs an initialization vector of its own for each value, for which the plugin "
+            "has no place; in CDAP it fails, too"
+        )
+    is_known = name in _ALGORITHMS and mode in _MODES and padding in _PADDINGS
+    if not is_known or (mode == "CTR" and padding == _PADDED):
+        raise CipherError(f"Cannot find any provider supporting {text}")
+    key_name, block, sizes = _ALGORITHMS[name]
+    return Transformation(key_name, mode, padding == _PADDED, block, sizes)
+
+
+class ValueCipher:
+    """Encrypts or decrypts values, each by itself with the same initialization vector. It can be pickled.
+
+    :raises CipherError: when the key or the initialization vector does not fit.
+    """
+
+    def __init__(self, how: Transformation, key: SecretKey, iv: bytes | None) -> None:
+        if key.algorithm.upper() not in (how.algorithm.upper(), _OTHER.get(how.algorithm)):
+            raise CipherError(
+                f"Wrong algorithm: {how.algorithm} required, but the key is {key.algorithm}"
+            )
+        if len(key.encoded) not in how.key_sizes:
+            raise CipherError(f"Invalid {how.algorithm} key length: {len(key.encoded)} bytes")
+        check_iv(how, iv)
+        self._how: Final = how
+        self._key: Final = key.encoded
+        self._iv: Final = iv
+
+    def encrypt(self, value: bytes) -> bytes:
+        """Return an encrypted value.
+
+        :raises CipherError: when its size does not fit a transformation without padding.
+        """
+        block = self._how.block
+        if self._how.is_padded:
+            size = block - len(value) % block
+            value += bytes([size]) * size
+        self._check_size(value)
+        encryptor = self._create().encryptor()
+        return encryptor.update(value) + encryptor.finalize()
+
+    def decrypt(self, value: bytes) -> bytes:
+        """Return a decrypted value.
+
+        :raises CipherError: when it was not encrypted with this key.
+        """
+        block = self._how.block
+        if self._how.is_padded and (not value or len(value) % block):
+            raise CipherError(
+                f"Input length must be multiple of {block} when decrypting with padded cipher"
+            )
+        self._check_size(value)
+        decryptor = self._create().decryptor()
+        plain = decryptor.update(value) + decryptor.finalize()
+        if not self._how.is_padded:
+            return plain
+        size = plain[-1]
+        if not 1 <= size <= block or plain[-size:] != bytes([size]) * size:
+            raise CipherError(
+                "Given final block not properly padded. Such issues can arise if a bad key is used "
+                "during decryption"
+            )
+        return plain[:-size]
+
+    def _check_size(self, value: bytes) -> None:
+        if self._how.mode in ("ECB", "CBC") and len(value) % self._how.block:
+            raise CipherError(f"Input length not multiple of {self._how.block} bytes")
+
+    def _create(self) -> Cipher[Any]:
+        from cryptography.hazmat.decrepit.ciphers import algorithms as former
+        from cryptography.hazmat.decrepit.ciphers import modes as former_modes
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        algorithm: Any
+        match self._how.algorithm:
+            case "AES":
+                algorithm = algorithms.AES(self._key)
+            case "Blowfish":
+                algorithm = former.Blowfish(self._key)
+            case "DES":
+                algorithm = former.TripleDES(self._key * 3)  # which is DES if all keys are equal
+            case _:
+                algorithm = former.TripleDES(self._key)
+        mode: Any
+        iv = self._iv or b""
+        match self._how.mode:
+            case "ECB":
+                mode = modes.ECB()  # noqa: S305 - the user has chosen it
+            case "CBC":
+                mode = modes.CBC(iv)
+            case "CTR":
+                mode = modes.CTR(iv)
+            case name:
+                mode = getattr(former_modes, name)(iv)
+        return Cipher(algorithm, mode)
+
+
+_OTHER: Final = {"DESede": "TRIPLEDES"}
+"""Another name of the keys of an algorithm."""
+
+
+def check_iv(how: Transformation, iv: bytes | None) -> None:
+    """Check that an initialization vector fits a transformation.
+
+    :raises CipherError: when it does not.
+    """
+    if not how.needs_iv and iv is not None:
+        raise CipherError("ECB mode cannot use IV")
+    if how.needs_iv and iv is None:
+        raise CipherError(f"The mode {how.mode} needs an initialization vector")
+    if iv is not None and len(iv) != how.block:
+        raise CipherError(f"Wrong IV length: must be {how.block} bytes long")
+
+
+_DECIDING: Final = ("keystorePath", "keystoreType", "keystorePassword", "keyAlias", "keyPassword")
+
+
+class KeystoreConfig(PluginConfig, macros=True, rename="camel"):
+    """Properties as CDAP's (hydrator-common, ``io/cdap/plugin/common/KeystoreConf.java``)."""
+
+    transformation: str = field(
+        "Algorithm, mode and padding, as AES/CBC/PKCS5Padding. Algorithms: AES, DESede, DES, Blowfish; "
+        "modes: ECB, CBC, CFB, CFB8, OFB, CTR; paddings: PKCS5Padding, NoPadding."
+    )
+    iv_hex: str | None = field(
+        "Initialization vector of all values, in hexadecimal digits; for each mode but ECB.",
+        default=None,
+    )
+    keystore_path: str = field("The keystore, a file.", form="{path}", group="key")
+    keystore_password: str = field(
+        "Password of the keystore.", default="", secret=True, group="key"
+    )
+    keystore_type: str = field(
+        f"Type of the keystore: {', '.join(STORES)}. JKS is for files of the type PKCS12, as in Java.",
+        group="key",
+    )
+    key_alias: str = field("Alias of the secret key.", group="key")
+    key_password: str = field("Password of the key.", secret=True, group="key")
+
+    def check(self, stage: StageConfigurer) -> None:
+        """Add failures for what is wrong by itself."""
+        type = self.keystore_type or STORES[0]
+        if not self.contains_macro("keystoreType") and type.upper() not in STORES:
+            stage.failures.add(
+                f"{type} not found: there is no such type of keystores.",
+                f"Use one of {', '.join(STORES)}.",
+            ).with_config_property("keystoreType")
+        if self.transformation is None or self.contains_macro("transformation"):
+            return
+        try:
+            how = parse_transformation(self.transformation)
+        except CipherError as error:
+            stage.failures.add(f"{error}.").with_config_property("transformation")
+            return
+        if self.contains_macro("ivHex"):
+            return
+        try:
+            check_iv(how, self.get_iv())
+        except (CipherError, ValueError) as error:
+            text = str(error).rstrip(".")
+            stage.failures.add(f"{text}.").with_config_property("ivHex")
+
+    def get_iv(self) -> bytes | None:
+        """Return the initialization vector.
+
+        :raises ValueError: when it is not in hexadecimal digits.
+        """
+        try:
+            return bytes.fromhex(self.iv_hex.strip()) if self.iv_hex else None
+        except ValueError:
+            raise ValueError(f"'{self.iv_hex}' is not in hexadecimal digits") from None
+
+    def check_key(self, stage: StageConfigurer) -> None:
+        """Add a failure if the key cannot be read, or is not one for the transformation."""
+        is_open = any(map(self.contains_macro, (*_DECIDING, "transformation", "ivHex")))
+        if is_open or stage.locations is None or stage.locations.remote:
+            return
+        try:
+            self.create_cipher(Path(stage.resolve_path(self.keystore_path)))
+        except KeystoreError as error:
+            stage.failures.add(str(error)).with_config_property("keystorePath")
+        except CipherError as error:
+            stage.failures.add(f"{error}.").with_config_property("transformation")
+
+    def create_cipher(self, keystore: Path) -> ValueCipher:
+        """Return the cipher with the key of a keystore.
+
+        :raises KeystoreError: when the key cannot be read.
+        :raises CipherError: when it is not one for the transformation.
+        """
+        key = read_secret_key(
+            keystore,
+            self.keystore_type,
+            self.keystore_password or "",
+            self.key_alias,
+            self.key_password,
+        )
+        return ValueCipher(parse_transformation(self.transformation), key, self.get_iv())
+
+
+def open_cipher(config: KeystoreConfig, context: SparkContext) -> ValueCipher:
+    """Return the cipher of a run. The key is read in the run's own process, and sent to the workers.
+
+    :raises StageError: when there is no such key.
+    """
+    path = context.resolve_path(config.keystore_path)
+    try:
+        return config.create_cipher(Path(path))
+    except (KeystoreError, CipherError) as error:
+        raise context.fail(str(error)) from None
+
+
+TYPES: Final = (Type.INT, Type.LONG, Type.FLOAT, Type.DOUBLE, Type.STRING, Type.BYTES)
+"""The types of fields that can be encrypted; logical types are those of the values that stand for them."""
+_FORMS: Final = {Type.INT: ">i", Type.LONG: ">q", Type.FLOAT: ">f", Type.DOUBLE: ">d"}
+_WITHIN: Final = {LogicalType.TIME_MILLIS: 1000, LogicalType.TIMESTAMP_MILLIS: 1000}
+"""Microseconds of a unit."""
+
+
+class FieldBytesError(ValueError):
+    """Bytes are not a value of the type of a field."""
+
+
+def list_values(column: pa.Array, schema: Schema) -> list[Any]:
+    """Return the values of a column as the type that stands for its logical type has them."""
+    import pyarrow as pa
+
+    inner = schema.non_nullable
+    match inner.logical_type:
+        case LogicalType.DATE:
+            return list(column.cast(pa.int32()).to_pylist())
+        case LogicalType.DECIMAL:
+            return [_to_unscaled(v, inner.scale or 0) for v in column.to_pylist()]
+        case LogicalType.DATETIME:
+            return [None if value is None else value.isoformat() for value in column.to_pylist()]
+        case None:
+            return list(column.to_pylist())
+        case other:
+            unit = _WITHIN.get(other, 1)
+            found = column.cast(pa.int64()).to_pylist()
+            return [None if value is None else value // unit for value in found]
+
+
+def build_column(values: list[Any], schema: Schema, type: pa.DataType) -> pa.Array:
+    """Return the column of values that :func:`list_values` returned.
+
+    :param type: of the column.
+    """
+    import pyarrow as pa
+
+    inner = schema.non_nullable
+    match inner.logical_type:
+        case LogicalType.DATE:
+            return pa.array(values, pa.int32()).cast(type)
+        case LogicalType.DECIMAL:
+            scale = inner.scale or 0
+            return pa.array([None if v is None else _from_unscaled(v, scale) for v in values], type)
+        case LogicalType.DATETIME:
+            moments = [None if v is None else datetime.datetime.fromisoformat(v) for v in values]
+            return pa.array(moments, type)
+        case None:
+            return pa.array(values, type)
+        case other:
+            unit = _WITHIN.get(other, 1)
+            scaled = [None if value is None else value * unit for value in values]
+            return pa.array(scaled, pa.int64()).cast(type)
+
+
+def to_bytes(value: Any, schema: Schema) -> bytes:
+    """Return the bytes of a value."""
+    kind = schema.non_nullable.type
+    if kind in _FORMS:
+        return struct.pack(_FORMS[kind], value)
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+def from_bytes(data: bytes, schema: Schema) -> Any:
+    """Return the value that bytes stand for.
+
+    :raises FieldBytesError: when they are not a value of the type.
+    """
+    kind = schema.non_nullable.type
+    try:
+        if kind in _FORMS:
+            return struct.unpack(_FORMS[kind], data)[0]
+        return data.decode() if kind is Type.STRING else data
+    except (struct.error, UnicodeDecodeError) as error:
+        raise FieldBytesError(f"it is not a {schema.non_nullable.display_name}: {error}") from None
+
+
+def _to_unscaled(value: decimal.Decimal | None, scale: int) -> bytes | None:
+    """Return the digits of a decimal as Java's ``BigInteger.toByteArray`` does."""
+    if value is None:
+        return None
+    number = int(value.scaleb(scale))
+    return number.to_bytes(
+        (number if number >= 0 else ~number).bit_length() // 8 + 1, "big", signed=True
+    )
+
+
+def _from_unscaled(data: bytes, scale: int) -> decimal.Decimal:
+    return decimal.Decimal(int.from_bytes(data, "big", signed=True)).scaleb(-scale)
 
 
 @plugin(name="Encryptor", description="Encrypts fields with a secret key of a Java keystore.")

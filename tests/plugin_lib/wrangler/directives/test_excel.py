@@ -9,7 +9,7 @@ import zipfile
 import openpyxl
 import pytest
 
-from localcdap.plugin_lib.wrangler.formats.excel import format_cell_date
+from localcdap.plugin_lib.wrangler.directives.excel import format_cell_date
 from tests.plugin_lib.wrangler.directives.recipes import run, run_failing
 
 MOMENT = datetime.datetime(2017, 3, 5, 15, 4, 9, 250_000)

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT
-from localcdap.plugin_lib.wrangler.formats.avro import AvroError, AvroSchema, read_avro_rows
+from localcdap.plugin_lib.wrangler.directives.messages import AvroError, AvroSchema, read_avro_rows
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
 from tests.plugin_lib.wrangler.directives.recipes import (
     build_valid_directives,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.plugin_lib.wrangler.formats.xml import XmlFormatError, parse_xml_object
+from localcdap.plugin_lib.wrangler.directives.xml import XmlFormatError, parse_xml_object
 from tests.plugin_lib.wrangler.directives.recipes import list_problems, run, run_failing
 
 BOOKS = """<?xml version="1.0" encoding="UTF-16"?>

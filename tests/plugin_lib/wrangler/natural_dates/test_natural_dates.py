@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from localcdap.plugin_lib.wrangler.natural_dates import find_dates
 from localcdap.plugin_lib.wrangler.natural_dates.evaluation import find_phrases
-from localcdap.plugin_lib.wrangler.natural_dates.holidays import HOLIDAYS, SEASONS
+from localcdap.plugin_lib.wrangler.natural_dates.times import HOLIDAYS, SEASONS
 
 NOW = datetime.datetime(2017, 5, 1, 14, 13, 35, tzinfo=datetime.UTC)  # a Monday
 NATTY = Path(__file__).with_name("natty.jsonl")

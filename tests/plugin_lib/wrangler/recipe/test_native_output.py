@@ -12,8 +12,7 @@ from localcdap.api.directive import DirectiveError
 from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import Schema
 from localcdap.plugin_lib.wrangler.recipe.batch import RowFailure
-from localcdap.plugin_lib.wrangler.recipe.native_output import convert_output
-from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
+from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter, convert_output
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import FAILURE, SparkFrame
 from tests.plugin_lib.wrangler.recipe_runs import (
     NUMBER,

@@ -12,7 +12,7 @@ from localcdap.api.directive import DirectiveError
 from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
-from localcdap.plugin_lib.wrangler.recipe.schema_check import can_become, find_schema_mismatches
+from localcdap.plugin_lib.wrangler.recipe.propagation import can_become, find_schema_mismatches
 
 UTC = datetime.UTC
 DAY = datetime.date(2026, 1, 2)

@@ -8,7 +8,7 @@ import pytest
 
 from localcdap.api.directive.rows import Columns
 from localcdap.plugin_lib.wrangler.semantic_types.detection import detect_semantic_type
-from localcdap.plugin_lib.wrangler.semantic_types.hints import (
+from localcdap.plugin_lib.wrangler.semantic_types.findings import (
     build_mask,
     list_privacy_hints,
     list_tags,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localcdap.plugin_lib.wrangler.values.shuffle import (
+from localcdap.plugin_lib.wrangler.directives.masks import (
     RandomCharacters,
     shuffle_column,
     shuffle_text,

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localcdap.plugin_lib.wrangler.values.shuffle import shuffle_column, shuffle_text
+from localcdap.plugin_lib.wrangler.directives.masks import shuffle_column, shuffle_text
 
 TEXTS = st.none() | st.text("abcxyzABZ019 -.", max_size=40) | st.text(max_size=10)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from localcdap.plugin_lib.wrangler.workspaces.matches import find_matches
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
+from localcdap.plugin_lib.wrangler.workspaces.workspace import find_matches
 from localcdap.workspace_views import ColumnMatch
 
 

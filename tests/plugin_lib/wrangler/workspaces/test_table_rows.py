@@ -17,7 +17,7 @@ from localcdap.api.tables import TableFile, TableShape
 from localcdap.engine.plan.tables import sort_rows
 from localcdap.engine.tasks.lookups import SortedRows, get_lookup_schema
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
-from localcdap.plugin_lib.wrangler.workspaces.table_rows import (
+from localcdap.plugin_lib.wrangler.workspaces.tables import (
     SampleLookup,
     SampleTables,
 )

@@ -1,1 +1,0 @@
-"""Collections of Firestore: key-value tables of the instance, whose values are documents in JSON."""

@@ -1,1 +1,0 @@
-"""Transforms that compress, decompress, encode, decode or hash single fields."""

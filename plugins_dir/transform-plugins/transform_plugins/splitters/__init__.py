@@ -1,1 +1,0 @@
-"""Splitters that route records to ports by the value of a field."""

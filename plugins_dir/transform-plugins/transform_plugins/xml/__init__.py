@@ -1,1 +1,0 @@
-"""Transforms that parse XML documents or convert them to JSON."""
