@@ -142,16 +142,20 @@ def _count_microseconds(value: datetime.time) -> int:
     return seconds * 1_000_000 + value.microsecond
 
 
-_SIMPLE: Final[dict[Type | LogicalType, _Encode]] = {
-    Type.BYTES: _encode_bytes,
-    Type.FLOAT: _encode_float,
-    Type.DOUBLE: _encode_double,
+STORED: Final[dict[LogicalType | None, _Encode]] = {
     LogicalType.DATE: lambda value: value.toordinal() - _EPOCH.toordinal(),
     LogicalType.TIME_MILLIS: lambda value: _count_microseconds(value) // 1000,
     LogicalType.TIME_MICROS: _count_microseconds,
     LogicalType.TIMESTAMP_MILLIS: lambda value: (value - _EPOCH) // (1000 * _MICROSECOND),
     LogicalType.TIMESTAMP_MICROS: lambda value: (value - _EPOCH) // _MICROSECOND,
     LogicalType.DATETIME: _encode_datetime,
+}
+"""From values to what a ``StructuredRecord`` of CDAP stores for them."""
+_SIMPLE: Final[dict[Type | LogicalType | None, _Encode]] = {
+    Type.BYTES: _encode_bytes,
+    Type.FLOAT: _encode_float,
+    Type.DOUBLE: _encode_double,
+    **STORED,
 }
 _SAME: Final = (Type.NULL, Type.BOOLEAN, Type.INT, Type.LONG, Type.STRING, Type.ENUM)
 
