@@ -14,7 +14,7 @@ from typing import Any, Final
 from localcdap.api import Record, Schema, Type, field
 from localcdap.api.arrow import matches
 from localcdap.files.formats import FORMER_TEXTS
-from localcdap.java.strings import round_to_float, to_java_string
+from localcdap.java.strings import format_float, to_java_string
 from localcdap.plugin_lib.json_texts import STORED
 from localcdap.plugin_lib.text_values import find_float_shortener
 
@@ -64,7 +64,7 @@ def _find_writer(schema: Schema) -> _Write:
         store = STORED[inner.logical_type]
         return lambda value: str(store(value))
     if inner.type is Type.FLOAT:
-        return lambda value: to_java_string(round_to_float(value))
+        return format_float
     return _NESTED_WRITERS.get(inner.type, lambda _: to_java_string)(inner)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from localcdap.java.numbers import parse_double, parse_int, parse_long
+from localcdap.java.numbers import parse_double, parse_float, parse_int, parse_long
 from localcdap.java.string_format import format_text
-from localcdap.java.strings import round_to_float
 from localcdap.plugin_lib.jexl.functions.guava import pad_end, pad_start, repeat
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
@@ -27,7 +26,7 @@ def toDouble(value: str | None) -> float:
 
 @everywhere("S -> F")
 def toFloat(value: str | None) -> float:
-    return round_to_float(parse_double(_require_not_null(value)))
+    return parse_float(_require_not_null(value))
 
 
 @everywhere("S -> L")

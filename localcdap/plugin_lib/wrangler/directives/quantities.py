@@ -16,11 +16,11 @@ from localcdap.api.directive import (
 from localcdap.api.directive.argument import NumberRange
 from localcdap.api.schema import Schema
 from localcdap.java.numbers import NumberFormatError, parse_double
+from localcdap.plugin_lib.spark.conversion import read_real
 from localcdap.plugin_lib.wrangler.directives.columns import find_column, report_missing_column
 from localcdap.plugin_lib.wrangler.directives.error_messages import describe_value
 from localcdap.plugin_lib.wrangler.directives.native_helpers import (
     is_text,
-    read_real,
     require_column,
 )
 

@@ -15,10 +15,10 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.java.strings import TRIM_CHARACTERS
+from localcdap.plugin_lib.spark.conversion import read_real
 from localcdap.plugin_lib.wrangler.directives.native_helpers import (
     WHOLE,
     is_text,
-    read_real,
     require_column,
 )
 from localcdap.plugin_lib.wrangler.recipe.base_directives import ColumnMap

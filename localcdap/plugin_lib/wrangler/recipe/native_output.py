@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from localcdap.api.directive import NoNativeFormError
 from localcdap.api.schema import LogicalType, Schema, Type
+from localcdap.plugin_lib.spark.conversion import read_real
 from localcdap.plugin_lib.wrangler.recipe.output import (
-    REAL,
     WHOLE,
     format_null_message,
     split_parse_message,
@@ -99,10 +99,11 @@ def _parse(frame: SparkFrame, name: str, value: Column, target: Schema) -> Colum
         return f.when(~value.rlike(_BLANK), f.lower(value) == "true")
     if target.type not in _NUMBERS:
         return None
-    is_whole = target.type in (Type.INT, Type.LONG)
-    pattern = WHOLE if is_whole else REAL
-    digits = value if is_whole else f.regexp_replace(f.trim(value), "(?<=[0-9.])[fFdD]$", "")
-    number = f.when(value.rlike(f"^(?:{pattern})$"), digits.try_cast(_NUMBERS[target.type]))
+    kind = _NUMBERS[target.type]
+    if target.type in (Type.INT, Type.LONG):
+        number = f.when(value.rlike(rf"\A{WHOLE}\z"), value.try_cast(kind))
+    else:
+        number = read_real(value, kind)
     before, after = split_parse_message(target, name)
     failing = number.isNull() & value.isNotNull() & ~value.rlike(_BLANK)
     frame.fail_without_prefix(failing, f.concat(f.lit(before), value, f.lit(after)))

@@ -19,18 +19,14 @@ from typing import Any, Final
 from localcdap.api.directive import DirectiveError
 from localcdap.api.directive.rows import Row
 from localcdap.api.schema import LogicalType, Schema, Type
+from localcdap.java.numbers import NumberFormatError, parse_double, parse_float
 from localcdap.java.strings import to_java_string
 
 Convert = Callable[[Any], Any]
 """Converts a value to a schema; raises :class:`DirectiveError` for a value that cannot be converted."""
 WHOLE: Final = r"[+-]?[0-9]+"
 """The texts that Java reads as whole numbers."""
-REAL: Final = (
-    r"\s*(?:[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?))\s*"
-)
-"""The texts that Java reads as floating-point numbers, except hexadecimal ones."""
 _WHOLE: Final = re.compile(WHOLE)
-_REAL: Final = re.compile(REAL)
 _RANGES: Final = {Type.INT: 2**31, Type.LONG: 2**63}
 _PREFIX: Final = "Problem converting into output record. Reason : "
 
@@ -182,16 +178,18 @@ def _make_whole(schema: Schema, name: str) -> Convert:
 
 
 def _make_real(schema: Schema, name: str) -> Convert:
+    parse = parse_float if schema.non_nullable.type is Type.FLOAT else parse_double
+
     def convert(value: Any) -> Any:
         if isinstance(value, float) or value is None:
             return value
         if isinstance(value, str):
             if not value.strip():
                 return None
-            if not _REAL.fullmatch(value):
-                raise _make_parse_error(schema, name, value)
-            text = value.strip()
-            return float(text[:-1] if text[-1] in "fFdD" and text[-2:] != "nf" else text)
+            try:
+                return parse(value)
+            except NumberFormatError:
+                raise _make_parse_error(schema, name, value) from None
         if isinstance(value, int | decimal.Decimal) and not isinstance(value, bool):
             try:
                 return float(value)
