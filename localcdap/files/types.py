@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import functools
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -88,7 +89,7 @@ def _detect_type(text: str) -> Type | None:
         return _detect_whole(text)
     if _WHOLE.fullmatch(text[:-1]) and text[-1] == "L":
         return Type.LONG if _detect_whole(text[:-1]) is not Type.STRING else Type.STRING
-    if not _NUMBER.fullmatch(text):
+    if not _NUMBER.fullmatch(text) or math.isinf(float(text)):
         return Type.STRING
     shortest = _ALL_DIGITS.create_decimal(text).normalize(_ALL_DIGITS)
     return Type.DOUBLE if format_double(float(text)) == str(shortest) else Type.STRING

@@ -36,6 +36,7 @@ NO_MEMBERS = Schema.map(Schema.STRING, Schema.STRING.as_nullable)
         (["1.5", "2147483648", "3"], Schema.DOUBLE, Schema.DOUBLE),
         (["true", "1.5"], Schema.BOOLEAN, Schema.STRING),
         (["true", "x"], Schema.STRING, Schema.STRING),
+        (["1e" + 20 * "9", "1.5e-" + 20 * "9"], Schema.STRING, Schema.DOUBLE),
         ([" 1"], Schema.STRING, Schema.STRING),
         (["true", "FALSE"], Schema.BOOLEAN, Schema.BOOLEAN),
         (["2026-01-31"], Schema.STRING, DATE),
