@@ -16,7 +16,7 @@ _LARGEST_FIVE: Final = 27
 """The powers of five from this one on have an estimate of their bits in Java."""
 
 
-class Kind(NamedTuple):
+class NumberFormat(NamedTuple):
     """A type of floating-point numbers."""
 
     bits: int
@@ -25,18 +25,18 @@ class Kind(NamedTuple):
     """The smallest number that is not subnormal."""
 
 
-DOUBLE: Final = Kind(53, 2.0**-1022)
-FLOAT: Final = Kind(24, 2.0**-126)
+DOUBLE: Final = NumberFormat(53, 2.0**-1022)
+FLOAT: Final = NumberFormat(24, 2.0**-126)
 
 
-def has_shortest_digits(value: float, kind: Kind) -> bool:
+def has_shortest_digits(value: float, kind: NumberFormat) -> bool:
     """Return whether Java writes the shortest digits of a positive number for certain."""
     if 1e-3 <= value < 1e7:
         return True
     return kind.smallest <= value < 2.0 ** (kind.bits + 1) and math.frexp(value)[0] != 0.5
 
 
-def find_digits(value: float, kind: Kind) -> tuple[str, int]:
+def find_digits(value: float, kind: NumberFormat) -> tuple[str, int]:
     """Return the digits of a positive finite number, and the power of ten of the last one.
 
     :param value: a number that the type holds, or the double with the same shortest digits.

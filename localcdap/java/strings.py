@@ -10,7 +10,13 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from localcdap.java.floating_decimal import DOUBLE, FLOAT, Kind, find_digits, has_shortest_digits
+from localcdap.java.floating_decimal import (
+    DOUBLE,
+    FLOAT,
+    NumberFormat,
+    find_digits,
+    has_shortest_digits,
+)
 
 TRIM_CHARACTERS: Final = "".join(map(chr, range(33)))
 """The characters that ``String.trim`` removes at both ends: control characters and the space."""
@@ -26,7 +32,7 @@ def format_float(value: float) -> str:
     return _format_number(round_to_float(value), FLOAT)
 
 
-def _format_number(value: float, kind: Kind) -> str:
+def _format_number(value: float, kind: NumberFormat) -> str:
     if value != value:
         return "NaN"
     if math.isinf(value):

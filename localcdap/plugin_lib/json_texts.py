@@ -138,7 +138,7 @@ def _count_microseconds(value: datetime.time) -> int:
     return seconds * 1_000_000 + value.microsecond
 
 
-STORED: Final[dict[LogicalType | None, _Encode]] = {
+STORED: Final[dict[Type | LogicalType | None, _Encode]] = {
     LogicalType.DATE: lambda value: value.toordinal() - _EPOCH.toordinal(),
     LogicalType.TIME_MILLIS: lambda value: _count_microseconds(value) // 1000,
     LogicalType.TIME_MICROS: _count_microseconds,

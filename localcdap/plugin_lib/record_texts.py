@@ -65,7 +65,8 @@ def _find_writer(schema: Schema) -> _Write:
         return lambda value: str(store(value))
     if inner.type is Type.FLOAT:
         return format_float
-    return _NESTED_WRITERS.get(inner.type, lambda _: to_java_string)(inner)
+    make = _NESTED_WRITERS.get(inner.type)
+    return to_java_string if make is None else make(inner)
 
 
 def _make_array_writer(schema: Schema) -> _Write:

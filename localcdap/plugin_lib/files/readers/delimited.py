@@ -81,30 +81,39 @@ def read_values(
     ]
     read = [F.contains(text, F.lit("\ufffd")) for text, schema in used if _is_text(schema)]
     rows = kept.withColumn(VALUES, values).withColumn(VALUES, counted)
-    changed: list[Column] = []
+    changed = _find_changes(config, used)
     if read:
         # Spark replaced the malformed bytes when it split the line. Most lines have none to look for.
         is_replaced = functools.reduce(lambda one, other: one | other, read)
-        changed.append(F.when(is_replaced, F.col(REPLACED)).alias(REPLACED))
+        columns.append(F.when(is_replaced, F.col(REPLACED)).alias(REPLACED))
+    rows = rows.select(FILE, *columns, *[place.alias(name) for name, (_, place) in changed.items()])
+    for name, (change, _) in changed.items():
+        place = F.col(name)
+        rows = context.observe_altered(rows, change, place.isNotNull(), place, str.strip)
+        rows = rows.drop(name)
+    return count_replaced(context, rows, format) if read else rows
+
+
+def _find_changes(
+    config: FileSourceConfig, used: Sequence[tuple[Column, Schema]]
+) -> dict[str, tuple[str, Column]]:
+    """Return what becomes of a line other than it is written, with the line, null where that is not so.
+
+    :param used: the texts of the fields that are read, with their types.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    line, changes = F.col(VALUE), {}
+    if config.enable_quoted_values and not config.doubled_quotes:
+        has_more = F.contains(line, F.lit('"')) & ~line.rlike(_build_enclosed_pattern(config))
+        changes[_QUOTES] = (_QUOTES_LOST, F.when(has_more, _describe_line()))
     flags = [
         F.lower(text).isin("true", "false", "") for text, schema in used if _is_boolean(schema)
     ]
     if flags:
         is_known = functools.reduce(lambda one, other: one & other, flags)
-        changed.append(F.when(~is_known, _describe_line()).alias(_FLAGS))
-    if quoted and not config.doubled_quotes:
-        has_more = F.contains(line, F.lit('"')) & ~line.rlike(_build_enclosed_pattern(config))
-        changed.append(F.when(has_more, _describe_line()).alias(_QUOTES))
-    rows = rows.select(FILE, *columns, *changed)
-    for name, change, is_counted in (
-        (_QUOTES, _QUOTES_LOST, quoted and not config.doubled_quotes),
-        (_FLAGS, _NO_FLAG, bool(flags)),
-    ):
-        if is_counted:
-            place = F.col(name)
-            rows = context.observe_altered(rows, change, place.isNotNull(), place, str.strip)
-            rows = rows.drop(name)
-    return count_replaced(context, rows, format) if read else rows
+        changes[_FLAGS] = (_NO_FLAG, F.when(~is_known, _describe_line()))
+    return changes
 
 
 def _split_quoted(context: SparkContext, line: Column, config: FileSourceConfig) -> Column:
