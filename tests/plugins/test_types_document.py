@@ -151,7 +151,7 @@ def test_types_of_sql(row):
         cast = parse_one(f"CAST(x AS {name})", read="bigquery")
         for kind in list(cast.find_all(exp.DataType)):
             translate_type(kind)
-        assert cast.to.sql("duckdb") == names[row[1].split()[0].rstrip(";")]
+        assert cast.args["to"].sql("duckdb") == names[row[1].split()[0].rstrip(";")]
 
 
 COLUMNS = "| field of the BigQuery sink | column of a new table |"
@@ -333,7 +333,7 @@ def test_every_difference_is_checked():
 @pytest.mark.parametrize(
     "check", [each for each in _CHECKS.values() if not inspect.signature(each).parameters]
 )
-def test_differences(check: Callable[[], None]):
+def test_each_difference(check: Callable[[], None]):
     check()
 
 
