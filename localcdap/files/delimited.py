@@ -168,7 +168,9 @@ class DelimitedRecords:
         return bisect.bisect_right(ends[:-1], place), value
 
 
-def split_values(line: str, delimiter: str, *, quoted: bool, doubled: bool = False) -> list[str]:
+def split_values(
+    line: str, delimiter: str, *, quoted: bool, doubled: bool = False, bare: bool = True
+) -> list[str]:
     r"""Return the values of a line as CDAP has them (hydrator-plugins ``SplitQuotesIterator``).
 
     A delimiter between quotes is part of the value. Quotes are left out wherever they stand, and blanks stay.
@@ -179,6 +181,7 @@ def split_values(line: str, delimiter: str, *, quoted: bool, doubled: bool = Fal
     :param quoted: whether quotes enclose values; otherwise a quote is an ordinary character.
     :param doubled: whether two quotes within a value in quotes stand for one, and blanks around it are left
         out. CDAP does not have this.
+    :param bare: whether to leave quotes out.
     :raises ValueError: when the last quote is not closed.
     """
     if not quoted:
@@ -188,7 +191,7 @@ def split_values(line: str, delimiter: str, *, quoted: bool, doubled: bool = Fal
         raise ValueError(OPEN_QUOTE)
     values = [""]
     for number, part in enumerate(parts):
-        if number and doubled:
+        if number and (doubled or not bare):
             values[-1] += '"'
         begin, *others = [part] if number % 2 else part.split(delimiter)
         values[-1] += begin

@@ -39,6 +39,8 @@ BODY: Final = "body"
 """The column of lines and of whole files."""
 FORMER_JSON: Final = "jsonLogicalTypesAsText"
 """The property of stages that write JSON as versions before that of CDAP's form did."""
+FORMER_TEXTS: Final = "logicalTypesAsText"
+"""The property of stages that write values as texts as versions before those of CDAP's did."""
 _NAMES: Final = {detection.JSON_LINES: JSON, detection.JSON_DOCUMENT: JSON}
 """Formats by those of detection, where their names differ."""
 _DETECTED: Final = {

@@ -80,8 +80,12 @@ def format_plain(value: Any) -> str:
 
 
 def to_csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return comma-separated lines. An empty text is quoted; a null is an empty field."""
-    return "".join(",".join(map(_format_csv_field, row)) + "\n" for row in (names, *rows))
+    """Return comma-separated lines. An empty text is quoted; a null is an empty field.
+
+    The null of a row of one field is quoted, too, since readers skip empty lines.
+    """
+    lines = (",".join(map(_format_csv_field, row)) for row in (names, *rows))
+    return "".join((line or '""') + "\n" for line in lines)
 
 
 def _format_csv_field(value: Any) -> str:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import datetime
 import decimal
 import functools
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import LogicalType, Schema, Type
+from localcdap.java.numbers import INT_MAX, INT_MIN, NumberFormatError, parse_long
+from localcdap.java.strings import TRIM_CHARACTERS, format_double
 
 YEAR: Final = re.compile(r"\s*(?:1[5-9]|20|21)\d\d\s*")
 _VALUE: Final = re.compile(
@@ -23,7 +26,11 @@ _VALUE: Final = re.compile(
     re.IGNORECASE,
 )
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
-_NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_ALL_DIGITS: Final = decimal.Context(
+    prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[]
+)
+_ORDER: Final = (Type.INT, Type.LONG, Type.DOUBLE, Type.BOOLEAN, Type.STRING)
 _LONG: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _DOUBLE: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -55,33 +62,45 @@ def is_value(text: str) -> bool:
 
 
 def detect_column_type(texts: Sequence[str]) -> Schema:
-    """Return the narrowest type of all texts that CDAP detects; nullable if one of them is blank.
+    """Return the type that CDAP detects for texts; nullable if one of them is blank.
 
-    Types are int, long, double, boolean and string (CDAP 6 ``DataTypeDetectorStatusKeeper``). Leading zeros
-    and signs belong to numbers; dates are strings.
+    It is the last one of int, long, double, boolean and string that any of them has (hydrator-plugins
+    ``DataTypeDetectorStatusKeeper``). Leading zeros and signs belong to numbers; dates are strings.
     """
     kinds = {_detect_type(text) for text in texts}
-    nullable = None in kinds
-    kinds.discard(None)
-    order = (Type.INT, Type.LONG, Type.DOUBLE)
-    if kinds and all(kind in order for kind in kinds):
-        detected = max((kind for kind in kinds if kind is not None), key=order.index)
-    else:
-        detected = kinds.pop() or Type.STRING if len(kinds) == 1 else Type.STRING
+    detected = max(
+        (kind for kind in kinds if kind is not None), key=_ORDER.index, default=Type.STRING
+    )
     schema = Schema.of(detected)
-    return schema.as_nullable if nullable else schema
+    return schema.as_nullable if None in kinds else schema
 
 
 def _detect_type(text: str) -> Type | None:
-    text = text.strip()
-    if not text:
+    """Return the type of one text; None for a blank one (hydrator-plugins ``TypeInference``).
+
+    A number with a fraction is a double only if Java writes it so, but for zeros at its end: ``1.0`` and
+    ``1e3`` are strings.
+    """
+    if not text.strip(TRIM_CHARACTERS):
         return None
     if text.lower() in ("true", "false"):
         return Type.BOOLEAN
     if _WHOLE.fullmatch(text):
-        number = abs(int(text) + (int(text) < 0))
-        return Type.INT if number < 2**31 else Type.LONG if number < 2**63 else Type.STRING
-    return Type.DOUBLE if _NUMBER.fullmatch(text) else Type.STRING
+        return _detect_whole(text)
+    if _WHOLE.fullmatch(text[:-1]) and text[-1] == "L":
+        return Type.LONG if _detect_whole(text[:-1]) is not Type.STRING else Type.STRING
+    if not _NUMBER.fullmatch(text) or math.isinf(float(text)):
+        return Type.STRING
+    shortest = _ALL_DIGITS.create_decimal(text).normalize(_ALL_DIGITS)
+    return Type.DOUBLE if format_double(float(text)) == str(shortest) else Type.STRING
+
+
+def _detect_whole(text: str) -> Type:
+    try:
+        number = parse_long(text)
+    except NumberFormatError:
+        return Type.STRING
+    return Type.INT if INT_MIN <= number <= INT_MAX else Type.LONG
 
 
 def guess_column_type(texts: Sequence[str]) -> Schema:

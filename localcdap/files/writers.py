@@ -22,7 +22,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.record_json import encode_json_record
 from localcdap.files.arrow_files import note_schema
 from localcdap.files.atomic import FileReplacement
-from localcdap.java.strings import format_double, round_to_float, to_java_string
+from localcdap.java.strings import format_float, to_java_string
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -290,7 +290,7 @@ def make_text_format(schema: Schema) -> Callable[[Any], str]:
         case Type.ARRAY | Type.MAP | Type.RECORD | Type.UNION:
             return _format_json
         case Type.FLOAT:
-            return lambda value: format_double(round_to_float(value))
+            return format_float
     return to_java_string
 
 

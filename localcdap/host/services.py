@@ -38,7 +38,7 @@ from localcdap.pipeline.editing.service import EditingService
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.library.applications import ApplicationService
 from localcdap.pipeline.library.drafts import DraftService
-from localcdap.pipeline.library.earlier_documents import keep_column_numbers, keep_former_json
+from localcdap.pipeline.library.earlier_versions import keep_earlier_versions
 from localcdap.pipeline.library.templates import TemplateService, read_templates
 from localcdap.pipeline.methods import MethodService
 from localcdap.pipeline.paths.service import PathService
@@ -150,7 +150,7 @@ class HostServices(DataServices):
     def _open_studio(
         self, store: Store, worker: PluginWorkers, home: Home, settings: Settings
     ) -> None:
-        keep_column_numbers(store)
+        keep_earlier_versions(store)
         self.recordings = RecordingService(store, self.namespaces, settings.recordings)
         self.templates = TemplateService(store, self.namespaces, self.artifacts)
         environments = EnvironmentFactory(
@@ -183,7 +183,6 @@ class HostServices(DataServices):
 
     def _open_library(self, store: Store) -> None:
         """Build the services for deployed pipelines and drafts, and for what is known of their runs."""
-        keep_former_json(store)
         planned = StoredPlans(store)
         self.statistics = RunStatisticsService(store, self._topics, self.namespaces, planned)
         self.applications = ApplicationService(

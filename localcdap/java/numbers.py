@@ -7,7 +7,7 @@ import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from typing import Final
 
-from localcdap.java.strings import TRIM_CHARACTERS
+from localcdap.java.strings import TRIM_CHARACTERS, narrow_to_float, round_to_float
 
 INT_MIN: Final = -(2**31)
 INT_MAX: Final = 2**31 - 1
@@ -17,10 +17,16 @@ LONG_MAX: Final = 2**63 - 1
 DECIMAL128: Final = Context(prec=34, rounding=ROUND_HALF_EVEN, Emax=6144, Emin=-6143, traps=[])
 """The arithmetic of big decimals in expressions (``MathContext.DECIMAL128``)."""
 
+_BEYOND: Final = 2.0**128
+"""The number after the largest float, if floats had larger exponents."""
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+\Z")
-_DOUBLE: Final = re.compile(
-    r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)\Z"
+_HEX: Final = r"0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+"
+DOUBLE: Final = (
+    rf"[\x00-\x20]*[+-]?(?:NaN|Infinity|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|{_HEX})[fFdD]?)"
+    r"[\x00-\x20]*"
 )
+"""The texts that ``Double.parseDouble`` reads, as a pattern of Python and of Java."""
+_DOUBLE: Final = re.compile(DOUBLE)
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 
 
@@ -61,11 +67,31 @@ def parse_int(text: str) -> int:
 
 
 def parse_double(text: str) -> float:
-    """Parse a number as ``Double.parseDouble``: ``" 1 "``, ``1d``, ``NaN``; not ``inf`` or ``1_0``."""
-    trimmed = text.strip(TRIM_CHARACTERS)
-    if not _DOUBLE.match(trimmed):
+    """Parse a number as ``Double.parseDouble``: ``1d``, ``NaN``, ``0x1p3``, blanks around it; not ``inf``."""
+    if not _DOUBLE.fullmatch(text):
         raise NumberFormatError(text)
-    return float(trimmed if "I" in trimmed or "N" in trimmed else trimmed.rstrip("fFdD"))
+    digits = text.strip(TRIM_CHARACTERS)
+    if "x" in digits or "X" in digits:
+        try:
+            return float.fromhex(digits.rstrip("fFdD"))
+        except OverflowError:
+            return -math.inf if digits[0] == "-" else math.inf
+    return float(digits if "I" in digits or "N" in digits else digits.rstrip("fFdD"))
+
+
+def parse_float(text: str) -> float:
+    """Parse a number as ``Float.parseFloat``, which rounds once, as the double with the same text."""
+    value = parse_double(text)
+    if not math.isfinite(value) or "x" in text or "X" in text:
+        return round_to_float(value)
+    below, above = math.nextafter(value, -math.inf), math.nextafter(value, math.inf)
+    low, high = (max(-_BEYOND, min(narrow_to_float(each), _BEYOND)) for each in (below, above))
+    if low != high and value == (low + high) / 2:
+        # The double is in the middle of two floats. What was rounded away decides.
+        digits = Decimal(text.strip(TRIM_CHARACTERS).rstrip("fFdD"))
+        if digits != Decimal(value):
+            value = above if digits > Decimal(value) else below
+    return round_to_float(value)
 
 
 def parse_decimal(text: str) -> Decimal:

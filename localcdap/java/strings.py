@@ -10,28 +10,50 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
+from localcdap.java.floating_decimal import (
+    DOUBLE,
+    FLOAT,
+    NumberFormat,
+    find_digits,
+    has_shortest_digits,
+)
+
 TRIM_CHARACTERS: Final = "".join(map(chr, range(33)))
 """The characters that ``String.trim`` removes at both ends: control characters and the space."""
 
 
 def format_double(value: float) -> str:
     """Format a double as ``Double.toString``: ``1.0``, ``1.0E10``, ``NaN``."""
+    return _format_number(value, DOUBLE)
+
+
+def format_float(value: float) -> str:
+    """Format a 32-bit float as ``Float.toString``: ``0.1``, and ``1.23456792E8`` for ``123456789``."""
+    return _format_number(round_to_float(value), FLOAT)
+
+
+def _format_number(value: float, kind: NumberFormat) -> str:
     if value != value:
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0:
         return "-0.0" if math.copysign(1.0, value) < 0 else "0.0"
-    if 1e-3 <= abs(value) < 1e7:
+    size = abs(value)
+    if 1e-3 <= size < 1e7:
         plain = repr(value)
         return plain if "e" not in plain else format(Decimal(plain), "f")
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
-    assert isinstance(exponent, int)
-    if abs(value) == 5e-324:
-        digits, exponent = (4, 9), -325  # Java writes at least two digits
+    digits, exponent = find_digits(size, kind)
     power = len(digits) - 1 + exponent
-    text = "".join(map(str, digits)).rstrip("0") or "0"
-    return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{power}"
+    return f"{'-' if value < 0 else ''}{digits[0]}.{digits[1:].rstrip('0') or '0'}E{power}"
+
+
+def narrow_to_float(value: float) -> float:
+    """Return the nearest 32-bit float, infinite when out of range."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def round_to_float(value: float) -> float:
@@ -39,15 +61,14 @@ def round_to_float(value: float) -> float:
 
     So a Java ``float`` keeps its text and its arithmetic as a Python float. Infinite when out of range.
     """
-    try:
-        packed = struct.pack("f", value)
-    except OverflowError:
-        return math.copysign(math.inf, value)
-    if value != value or math.isinf(value):
-        return value
-    exact = float(struct.unpack("f", packed)[0])
+    exact = narrow_to_float(value)
+    if not math.isfinite(exact) or exact == 0:
+        return exact
+    if not has_shortest_digits(abs(exact), FLOAT):
+        digits, exponent = find_digits(abs(exact), FLOAT)
+        return math.copysign(float(f"{digits}e{exponent}"), exact)
     short = (float(f"{exact:.{digits}g}") for digits in range(6, 10))
-    return next((each for each in short if struct.pack("f", each) == packed), exact)
+    return next((each for each in short if narrow_to_float(each) == exact), exact)
 
 
 def format_time(value: datetime.time) -> str:

@@ -20,6 +20,7 @@ from localcdap.api import LogicalType, Record, Schema, SparkContext, Type, field
 from localcdap.api.arrow import matches
 from localcdap.api.record_json import encode_json_record
 from localcdap.files.formats import FORMER_JSON
+from localcdap.files.writers import format_local_time
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.spark.columns import build_failure
 
@@ -132,26 +133,25 @@ def _encode_float(value: float) -> float:
     return widened
 
 
-def _encode_datetime(value: datetime.datetime) -> str:
-    text = value.isoformat()
-    return text.rstrip("0") if value.microsecond else text
-
-
 def _count_microseconds(value: datetime.time) -> int:
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     return seconds * 1_000_000 + value.microsecond
 
 
-_SIMPLE: Final[dict[Type | LogicalType, _Encode]] = {
-    Type.BYTES: _encode_bytes,
-    Type.FLOAT: _encode_float,
-    Type.DOUBLE: _encode_double,
+STORED: Final[dict[Type | LogicalType | None, _Encode]] = {
     LogicalType.DATE: lambda value: value.toordinal() - _EPOCH.toordinal(),
     LogicalType.TIME_MILLIS: lambda value: _count_microseconds(value) // 1000,
     LogicalType.TIME_MICROS: _count_microseconds,
     LogicalType.TIMESTAMP_MILLIS: lambda value: (value - _EPOCH) // (1000 * _MICROSECOND),
     LogicalType.TIMESTAMP_MICROS: lambda value: (value - _EPOCH) // _MICROSECOND,
-    LogicalType.DATETIME: _encode_datetime,
+    LogicalType.DATETIME: format_local_time,
+}
+"""From values to what a ``StructuredRecord`` of CDAP stores for them."""
+_SIMPLE: Final[dict[Type | LogicalType | None, _Encode]] = {
+    Type.BYTES: _encode_bytes,
+    Type.FLOAT: _encode_float,
+    Type.DOUBLE: _encode_double,
+    **STORED,
 }
 _SAME: Final = (Type.NULL, Type.BOOLEAN, Type.INT, Type.LONG, Type.STRING, Type.ENUM)
 

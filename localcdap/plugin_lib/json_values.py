@@ -333,7 +333,9 @@ def _make_whole_reader(lowest: int, highest: int) -> Convert:
 
 def _parse_exactly(text: str) -> decimal.Decimal:
     """Return all digits of what ``Double.parseDouble`` accepts."""
-    parse_double(text)
+    number = parse_double(text)
+    if "x" in text or "X" in text:
+        return decimal.Decimal(number)
     return decimal.Decimal(text.strip(TRIM_CHARACTERS).rstrip("fFdD"))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from localcdap.api.schema import Schema, Type
-from localcdap.java.numbers import parse_double, parse_int, parse_long
+from localcdap.java.numbers import parse_double, parse_float, parse_int, parse_long
 from localcdap.java.strings import round_to_float
 
 Convert = Callable[[str], Any]
@@ -98,7 +98,7 @@ _CONVERTERS: Final[dict[Type, Convert]] = {
     Type.BOOLEAN: _parse_boolean,
     Type.INT: parse_int,
     Type.LONG: parse_long,
-    Type.FLOAT: parse_double,
+    Type.FLOAT: parse_float,
     Type.DOUBLE: parse_double,
     Type.BYTES: to_bytes_binary,
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 import decimal
+from pathlib import Path
 
 import pytest
 
-from localcdap.api.schema import LogicalType, Schema
+from localcdap.api.schema import LogicalType, Schema, Type
 from localcdap.files.types import (
     detect_column_type,
     guess_column_type,
@@ -17,6 +18,7 @@ from localcdap.files.types import (
     replace_unknown,
 )
 
+TYPES_OF_CDAP = Path(__file__).with_name("detected_types.tsv")
 DATE, TIMESTAMP = Schema.of(LogicalType.DATE), Schema.of(LogicalType.TIMESTAMP_MICROS)
 NO_MEMBERS = Schema.map(Schema.STRING, Schema.STRING.as_nullable)
 
@@ -29,8 +31,13 @@ NO_MEMBERS = Schema.map(Schema.STRING, Schema.STRING.as_nullable)
         (["9" * 19], Schema.STRING, Schema.DOUBLE),
         (["007"], Schema.INT, Schema.STRING),  # most numbers with leading zeros are codes
         (["+1"], Schema.INT, Schema.STRING),
-        ([".5", "1."], Schema.DOUBLE, Schema.STRING),
-        (["1.5", "1e3"], Schema.DOUBLE, Schema.DOUBLE),
+        ([".5", "1."], Schema.STRING, Schema.STRING),
+        (["1.5", "1e3"], Schema.STRING, Schema.DOUBLE),
+        (["1.5", "2147483648", "3"], Schema.DOUBLE, Schema.DOUBLE),
+        (["true", "1.5"], Schema.BOOLEAN, Schema.STRING),
+        (["true", "x"], Schema.STRING, Schema.STRING),
+        (["1e" + 20 * "9", "1.5e-" + 20 * "9"], Schema.STRING, Schema.DOUBLE),
+        ([" 1"], Schema.STRING, Schema.STRING),
         (["true", "FALSE"], Schema.BOOLEAN, Schema.BOOLEAN),
         (["2026-01-31"], Schema.STRING, DATE),
         (["2026-01-31T12:00Z"], Schema.STRING, TIMESTAMP),
@@ -42,6 +49,17 @@ NO_MEMBERS = Schema.map(Schema.STRING, Schema.STRING.as_nullable)
 def test_texts_have_the_types_of_cdap_and_those_of_recordings(texts, of_cdap, of_recordings):
     assert detect_column_type(texts) == of_cdap
     assert guess_column_type(texts) == of_recordings
+
+
+def test_each_text_has_the_type_of_the_original():
+    """The lines are what ``TypeInference.getDataType`` of hydrator-plugins returned, and the text."""
+    types = {"INTEGER": Schema.INT, "EMPTY": Schema.STRING.as_nullable}
+    lines = TYPES_OF_CDAP.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    expected = {
+        text.replace("\\t", "\t"): types.get(name) or Schema.of(Type[name])
+        for name, text in (line.split("|", 1) for line in lines)
+    }
+    assert {text: detect_column_type([text]) for text in expected} == expected
 
 
 @pytest.mark.parametrize(

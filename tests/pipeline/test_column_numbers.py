@@ -11,7 +11,7 @@ import pytest
 
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.application_model import hash_draft
-from localcdap.pipeline.library.earlier_documents import keep_column_numbers
+from localcdap.pipeline.library.earlier_versions import keep_earlier_versions
 from localcdap.pipeline.rules.column_numbers import check_column_numbers, number_from_zero
 from localcdap.pipeline.rules.structure_rules import PipelineStructure
 from localcdap.store.migration import SHIPPED
@@ -105,8 +105,8 @@ def test_pipelines_and_drafts_of_earlier_versions_keep_their_names(tmp_path: Pat
             )
 
     with Store(tmp_path / "x.duckdb") as store:
-        keep_column_numbers(store)
-        keep_column_numbers(store)
+        keep_earlier_versions(store)
+        keep_earlier_versions(store)
         documents = dict(store.read("SELECT name, document FROM applications"))
         ((text, digest),) = store.read("SELECT pipeline, hash FROM draft_revisions")
         templates = store.read("SELECT name, properties FROM plugin_templates")

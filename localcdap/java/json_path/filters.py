@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any, Final
 
 from localcdap.java.gson import JsonError, read_json
-from localcdap.java.json_path.steps import JsonPathError, Predicate, build_error
+from localcdap.java.json_path.filters import JsonPathError, Predicate, build_error
 from localcdap.java.numbers import is_number
 from localcdap.java.regex import RegexError, compile_regex
 

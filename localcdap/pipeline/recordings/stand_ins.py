@@ -198,8 +198,9 @@ class StageReplacer:
         if not self._rules:
             return found
         used: set[str] = set()
-        hints = GenerationHints(document)
-        for stage in map(self._expand_reference, document.stages):
+        expanded = [self._expand(stage, stage.plugin.properties) for stage in document.stages]
+        hints = GenerationHints(replace(document, stages=expanded))
+        for stage in (self._expand(stage, (REFERENCE, "schema")) for stage in document.stages):
             subject = self._describe(stage)
             # A rule that gives way to a more specific one applies all the same.
             used.update(subject.list_keys())
@@ -210,13 +211,20 @@ class StageReplacer:
             found.failures += self._find_unused(document.stages, used)
         return found
 
-    def _expand_reference(self, stage: StageUse) -> StageUse:
-        """Give a stage the reference name that it has in the run; none when a macro has no value."""
-        name = stage.plugin.properties.get(REFERENCE)
-        if name is None or "${" not in name:
+    def _expand(self, stage: StageUse, names: Collection[str]) -> StageUse:
+        """Give properties of a stage the values that they have in the run.
+
+        Where a macro has no value, there is no reference name, and any other property stays as it is.
+        """
+        given = stage.plugin.properties
+        properties = {
+            name: self._inputs.expand(text) or ("" if name == REFERENCE else text)
+            for name, text in given.items()
+            if name in names and "${" in text
+        }
+        if not properties:
             return stage
-        properties = {**stage.plugin.properties, REFERENCE: self._inputs.expand(name)}
-        return replace(stage, plugin=replace(stage.plugin, properties=properties))
+        return replace(stage, plugin=replace(stage.plugin, properties={**given, **properties}))
 
     def _describe(self, stage: StageUse) -> RuleSubject:
         use = stage.plugin

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from localcdap.api.failures import ValidationFailure
-from localcdap.pipeline.document.model import PipelineDocument, StageUse, create_structural_failure
+from localcdap.pipeline.document.model import PipelineDocument, PluginUse, create_structural_failure
 from localcdap.pipeline.rules.graph import SOURCE
 from localcdap.pipeline.rules.structure_rules import PipelineStructure
 
@@ -25,7 +25,7 @@ _MAKES_NAMES: Final = re.compile(r"\b(?:parse-as-|split-|extract-|cut-)\S*\s+:?b
 def check_column_numbers(pipeline: PipelineStructure) -> Iterator[ValidationFailure]:
     """Refuse a pipeline that reads ``body_1`` and so on, and not ``body_0``, as those of earlier versions."""
     for stage in pipeline.stages.values():
-        if not takes_names(stage) or stage.plugin.properties.get(FIRST):
+        if not takes_names(stage.plugin) or stage.plugin.properties.get(FIRST):
             continue
         texts = _list_texts(pipeline, stage.name).values()
         numbers = {int(number) for text in texts for number in _NAME.findall(text)}
@@ -41,20 +41,15 @@ def check_column_numbers(pipeline: PipelineStructure) -> Iterator[ValidationFail
             )
 
 
-def takes_names(stage: StageUse) -> bool:
+def takes_names(plugin: PluginUse) -> bool:
     """Return whether a stage reads delimited files without a header, and has no schema."""
-    properties = stage.plugin.properties
+    properties = plugin.properties
     return (
-        stage.plugin.type == SOURCE
+        plugin.type == SOURCE
         and properties.get("format", "").strip().lower() in _FORMATS
         and not properties.get("schema")
         and properties.get("skipHeader", "").strip().lower() in ("", "false")
     )
-
-
-def keep_numbers(document: PipelineDocument) -> list[str]:
-    """Return the stages of a document of an earlier version whose columns are numbered from 1."""
-    return [stage.name for stage in document.stages if takes_names(stage)]
 
 
 def number_from_zero(document: PipelineDocument, source: str) -> dict[tuple[str, str], str | None]:

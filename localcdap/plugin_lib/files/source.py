@@ -35,8 +35,7 @@ from localcdap.plugin_lib.files.inputs import (
     is_remote,
 )
 from localcdap.plugin_lib.files.readers.columnar import detect_sheet_schema
-from localcdap.plugin_lib.files.readers.records import read_files
-from localcdap.plugin_lib.files.readers.samples import sample_files
+from localcdap.plugin_lib.files.readers.records import read_files, sample_files
 from localcdap.plugin_lib.files.source_config import (
     FileSourceConfig,
     add_path_field,
@@ -101,12 +100,16 @@ def _read_lines(config: FileSourceConfig, file: str) -> Iterator[str]:
 def _detect_delimited(
     failures: FailureCollector, config: FileSourceConfig, file: str
 ) -> Schema | None:
-    """Detect numbers and booleans; the rest are strings.
+    """Detect numbers and booleans; the rest are strings, also values in quotes, as in CDAP.
 
     Names are those of hydrator-plugins ``DataTypeDetectorUtils.setColumnNames``: of the first line, valid
     and unique then, or ``body_0``, ``body_1`` ….
     """
-    rows = [_split_line(line, config) for line in _read_records(config, file) if line]
+    lines = [line for line in _read_records(config, file) if line]
+    rows = [
+        _split_line(line, config, bare=config.skip_header and not number)
+        for number, line in enumerate(lines)
+    ]
     if len(rows) < (2 if config.skip_header else 1):
         failures.add(
             "Failed to perform automated data type detection! Check if the data file has any rows. "
@@ -146,9 +149,9 @@ def _build_schema(
     return Schema.record("text", fields)
 
 
-def _split_line(line: str, config: FileSourceConfig) -> list[str]:
+def _split_line(line: str, config: FileSourceConfig, *, bare: bool) -> list[str]:
     quoted, doubled = config.enable_quoted_values, config.doubled_quotes
-    return split_values(line, config.value_delimiter, quoted=quoted, doubled=doubled)
+    return split_values(line, config.value_delimiter, quoted=quoted, doubled=doubled, bare=bare)
 
 
 def _parse_overrides(text: str | None) -> dict[str, Schema]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import LogicalType, Schema, SparkContext, Type
+from localcdap.java.numbers import DOUBLE
 from localcdap.plugin_lib.spark.columns import (
     allows_null,
     build_failure,
@@ -189,6 +190,17 @@ def _get_kind(type: str) -> str:
     return type.partition("(")[0].partition("<")[0]
 
 
+def read_real(text: Column, kind: str = "double") -> Column:
+    """Parse texts as Java's ``parseDouble`` or ``parseFloat``; other texts become null.
+
+    :param kind: ``double`` or ``float``.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    # Spark takes more: nan, inf and infinity in any case.
+    return F.when(text.rlike(rf"\A{DOUBLE}\z"), text.try_cast(kind))
+
+
 def from_text(text: Column, schema: Schema) -> Column:
     """Parse a text as a value of the schema; null when it is not one. Numbers may have blanks around them.
 
@@ -210,6 +222,8 @@ def from_text(text: Column, schema: Schema) -> Column:
         case LogicalType.DECIMAL:
             # A cast would round without an error.
             return F.when(_has_scale(text, inner.scale or 0), text.try_cast(to_ddl(inner)))
+        case Type.FLOAT | Type.DOUBLE:
+            return read_real(text, to_ddl(inner))
         case LogicalType.DATE:
             return F.when(text.rlike(rf"{_DATE}\s*$"), text.try_cast("date"))
         case LogicalType.TIMESTAMP_MILLIS | LogicalType.TIMESTAMP_MICROS | LogicalType.DATETIME:

@@ -22,6 +22,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.plugin_lib.spark.columns import build_failure, get_column
+from localcdap.plugin_lib.spark.conversion import read_real
 from localcdap.plugin_lib.suggestions import suggest_name
 
 if TYPE_CHECKING:
@@ -43,11 +44,6 @@ _SPARK_TYPES: Final = {
     Type.STRING: "string",
 }
 _WHOLE: Final = r"\A[+-]?[0-9]+\z"
-_BLANKS: Final = r"[\x00-\x20]*"
-_DECIMAL: Final = r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?"
-_FRACTION: Final = rf"\A{_BLANKS}[+-]?(NaN|Infinity|{_DECIMAL}){_BLANKS}\z"
-_TEXTS: Final = {Type.INT: _WHOLE, Type.LONG: _WHOLE, Type.FLOAT: _FRACTION, Type.DOUBLE: _FRACTION}
-"""The texts of numbers in Java, of which Spark takes more."""
 _BYTE_FORMATS: Final = {
     Type.BOOLEAN: ">b",
     Type.INT: ">i",
@@ -99,7 +95,10 @@ def convert(
     if target is Type.BOOLEAN:
         return F.lower(value) == F.lit("true")
     if inner.type is Type.STRING and inner.logical_type is None:
-        number = F.when(value.rlike(_TEXTS[target]), value.try_cast(_SPARK_TYPES[target]))
+        if target in (Type.INT, Type.LONG):  # Spark takes more than Java
+            number = F.when(value.rlike(_WHOLE), value.try_cast(_SPARK_TYPES[target]))
+        else:
+            number = read_real(value, _SPARK_TYPES[target])
         message = F.concat(
             F.lit(f"Field '{name}' is not of type {target.value}: '"), value, F.lit("'.")
         )

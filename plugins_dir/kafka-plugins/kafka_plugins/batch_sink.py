@@ -22,9 +22,8 @@ from localcdap.api import (
 )
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.rules import check_reference_name
-from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.json_texts import former_form_field, make_json_writer
-from localcdap.plugin_lib.text_values import find_float_shortener
+from localcdap.plugin_lib.record_texts import former_texts_field, make_text_writer
 
 from .client_config import KafkaClientConfig
 from .topics import CLOSING_S, create_producer, describe_error, find_name_problem
@@ -163,6 +162,7 @@ class KafkaBatchSink(BatchSink):
         )
 
         former_json: bool = former_form_field()
+        former_texts: bool = former_texts_field()
 
         def find_brokers(self) -> tuple[str, str | None]:
             for name, brokers in ((_BROKERS, self.kafka_brokers), ("brokers", self.brokers)):
@@ -218,9 +218,10 @@ class KafkaBatchSink(BatchSink):
 
     def _send(self, df: DataFrame, context: SinkContext, client: dict[str, Any] | None) -> None:
         config = self.config
-        schema, former = context.input_schema, config.former_json
+        is_former = config.former_json if config.format == "JSON" else config.former_texts
+        schema = context.input_schema
         send = MessageSender(
-            schema, client, config.topic, config.format, config.key, former_json=former
+            schema, client, config.topic, config.format, config.key, is_former=is_former
         )
         context.in_batches(df, send, _COUNT).collect()
 
@@ -229,6 +230,7 @@ class MessageSender:
     """Sends the records of a task.
 
     :param client: the properties of the producer; None to send nothing.
+    :param is_former: whether values have the form of an earlier version.
     """
 
     def __init__(
@@ -239,9 +241,9 @@ class MessageSender:
         format: str,
         key: str | None,
         *,
-        former_json: bool = False,
+        is_former: bool = False,
     ) -> None:
-        self._schema, self._client, self._former_json = schema, client, former_json
+        self._schema, self._client, self._is_former = schema, client, is_former
         self._topic, self._format, self._key = topic, format, key
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -276,15 +278,10 @@ class MessageSender:
 
     def _make_encoder(self) -> Callable[[Record], bytes]:
         if self._format == "JSON":
-            write = make_json_writer(self._schema, former=self._former_json)
+            write = make_json_writer(self._schema, former=self._is_former)
             return lambda record: write(record).encode()
-        shorten = find_float_shortener(self._schema) or (lambda record: record)
-        return lambda record: _encode_csv(shorten(record))
-
-
-def _encode_csv(record: Record) -> bytes:
-    texts = ("" if value is None else to_java_string(value) for value in record.values())
-    return ",".join(texts).encode()
+        write_texts = make_text_writer(self._schema, former=self._is_former)
+        return lambda record: ",".join(text or "" for text in write_texts(record).values()).encode()
 
 
 def _choose_partition(key: str, deliveries: Deliveries) -> int:

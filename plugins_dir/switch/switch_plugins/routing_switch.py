@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime
 import math
 import re
-import struct
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -30,8 +29,9 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.java.numbers import parse_decimal, parse_double, parse_int, parse_long
+from localcdap.java.numbers import parse_decimal, parse_double, parse_float, parse_int, parse_long
 from localcdap.java.regex import compile_regex
+from localcdap.java.strings import narrow_to_float
 
 Check: TypeAlias = Callable[[Any], bool]
 """Whether a value that is not null matches a rule."""
@@ -42,7 +42,7 @@ _NUMBERS: Final = {
     Type.INT: parse_int,
     Type.LONG: parse_long,
     Type.DOUBLE: lambda text: rank_real(parse_double(text)),
-    Type.FLOAT: lambda text: rank_real(round_to_float(parse_double(text))),
+    Type.FLOAT: lambda text: rank_real(narrow_to_float(parse_float(text))),
 }
 _ZONE_NAME: Final = re.compile(r"\[[^\]]*\]$")
 
@@ -216,14 +216,6 @@ def rank(value: Any) -> Any:
 def rank_real(value: float) -> tuple[bool, float, float]:
     """Return what orders reals as Java's ``compareTo``: NaN is the largest, and -0.0 is less than 0.0."""
     return math.isnan(value), 0.0 if math.isnan(value) else value, math.copysign(1, value)
-
-
-def round_to_float(value: float) -> float:
-    """Round a number to 32 bits, in which values of the type float are."""
-    try:
-        return float(struct.unpack("f", struct.pack("f", value))[0])
-    except OverflowError:
-        return math.copysign(math.inf, value)
 
 
 def parse_zoned_time(text: str) -> datetime.datetime:

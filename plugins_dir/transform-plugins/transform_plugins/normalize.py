@@ -19,8 +19,7 @@ from localcdap.api import (
     field,
     plugin,
 )
-from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.text_values import find_float_shortener
+from localcdap.plugin_lib.record_texts import former_texts_field, make_text_writer
 
 
 class NormalizedField(NamedTuple):
@@ -59,6 +58,7 @@ class Normalize(Transform):
         output_schema: Schema = field(
             name="outputSchema", description="The output schema; all fields must be strings."
         )
+        former_texts: bool = former_texts_field()
 
     config: Config
 
@@ -121,7 +121,7 @@ class Normalize(Transform):
     def initialize(self, context: StageContext) -> None:
         self._copied = self._parse_mapping(FailureCollector())
         self._chosen = self._parse_normalized(FailureCollector())
-        self._shorten = find_float_shortener(context.input_schema) or (lambda record: record)
+        self._write = make_text_writer(context.input_schema, former=self.config.former_texts)
 
     def input_fields(self, stage: StageConfigurer) -> list[str] | None:
         ignored = FailureCollector()
@@ -141,12 +141,14 @@ class Normalize(Transform):
             lineage.influence(EdgeKind.CONDITIONAL, names, entry.type_field)
 
     def transform(self, record: Record, emit: Emitter) -> None:
-        record = self._shorten(record)
-        copies = {target: to_java_string(record[source]) for source, target in self._copied}
+        texts = self._write(record)
+        copies = {
+            target: "null" if texts[source] is None else texts[source]
+            for source, target in self._copied
+        }
         for name, type_field, value_field in self._chosen:
-            value = record[name]
-            if value is not None:
-                emit({type_field: name, value_field: to_java_string(value)} | copies)
+            if texts[name] is not None:
+                emit({type_field: name, value_field: texts[name]} | copies)
 
 
 def _check_mapping(stage: StageConfigurer, output: Schema | None, source: str, target: str) -> None:

@@ -75,3 +75,21 @@ def test_macros_of_a_reference_name_are_evaluated(tmp_path, value, name):
     stage["plugin"]["properties"]["referenceName"] = "sap_${env}"
 
     assert recorded(tmp_path, stage, expand=lambda _: value)["referenceName"] == name
+
+
+def test_macros_of_schemas_and_of_hints_are_evaluated(tmp_path):
+    document = joined("${keys}")
+    for stage in document.stages[:2]:
+        stage.plugin.properties["schema"] = "${" + stage.name + "}"
+    values = {"${keys}": "Left.matnr = Right.material"}
+    for name, field in (("Left", "matnr"), ("Right", "material")):
+        values[f"${{{name}}}"] = str(Schema.record("row", [(field, Schema.STRING)]))
+    rules = RecordingRules(list_given_rules({"Left": "generate", "Right": "generate"}))
+    inputs = RecordingInputs(
+        None, dict, lambda name, most: None, lambda stage: None, lambda text: values[text]
+    )
+
+    made = StageReplacer(rules, inputs, "p", tmp_path).replace(document)
+
+    assert (made.failures, sorted(made.plugins)) == ([], ["Left", "Right"])
+    assert read(made, "Left") & read(made, "Right")

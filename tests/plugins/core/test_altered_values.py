@@ -20,6 +20,7 @@ SOURCE = artifact_ref(ARTIFACT, "batchsource", "File")
 SINK = artifact_ref(ARTIFACT, "batchsink", "File")
 BYTES = "bytes that are not UTF-8 became U+FFFD"
 NOT_QUOTED = "a delimiter, a quote or a line end in a value was written as it is, as CDAP does"
+FLAG = "a text other than 'true' and 'false' became false, as in CDAP"
 QUOTES = "quotes within a value were left out; set 'doubledQuotes' if two quotes stand for one"
 PAIR = schema_text(a=["string", "null"], b=["string", "null"])
 
@@ -126,6 +127,29 @@ def test_quotes_within_values(read, tmp_path):
     (altered,) = run.altered
     assert (altered.change, altered.count) == (QUOTES, 3)
     assert altered.first == f'File: file://{tmp_path}/in.txt; line: 1,"aaaaa"aaaab"aaaac"'
+
+
+def test_texts_that_are_no_booleans_are_false(read, tmp_path):
+    schema = schema_text(a="string", on=["boolean", "null"])
+    run = read(b"a,yes\nb,TRUE\nc, true\nd,\ne,False\nf\n", format="csv", schema=schema)
+
+    assert [record["on"] for record in run.records] == [False, True, False, None, False, None]
+    first = f"File: file://{tmp_path}/in.txt; line: a,yes"
+    assert run.altered == [AlteredValues("stage", FLAG, 2, first)]
+
+
+@pytest.mark.parametrize("quoted", ["false", "true"])
+def test_fields_may_have_any_name(read, quoted):
+    names = ["file", "value", "values", "replaced", "quotes", "line", "body"]
+    run = read(
+        b"a,b,c,d,e,f\n",
+        format="csv",
+        schema=schema_text(**dict.fromkeys(names, "string")),
+        enableQuotedValues=quoted,
+        pathField="body",
+        filenameOnly="true",
+    )
+    assert run.records == [dict(zip(names, [*"abcdef", "in.txt"], strict=True))]
 
 
 @pytest.mark.parametrize("delimiter", [",", "##", "| "])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import decimal
 
@@ -9,8 +10,8 @@ import pytest
 from transform_plugins.csv.formatter import CSVFormatter
 from transform_plugins.json.formatter import JSONFormatter
 
-from localcdap.api import Schema
-from localcdap.files.formats import FORMER_JSON
+from localcdap.api import LogicalType, Schema
+from localcdap.files.formats import FORMER_JSON, FORMER_TEXTS
 from tests.plugins.transform.support import configure, messages, only_failure, record, run
 
 OUT = record(body=Schema.STRING)
@@ -44,11 +45,38 @@ def test_a_record_is_a_line(properties, values, text):
     assert line(properties, *values) == text
 
 
-def test_values_are_texts_as_in_java():
-    schema = record(n=Schema.INT, f=Schema.DOUBLE, t=Schema.BOOLEAN, d=Schema.DATE)
-    given = {"n": 7, "f": 1e10, "t": True, "d": datetime.date(2026, 1, 2)}
-    (made,) = run(CSVFormatter, {"format": "EXCEL", "schema": str(OUT)}, schema, [given]).records
-    assert made["body"] == "7,1.0E10,true,2026-01-02\r\n"
+AT = datetime.datetime(1969, 12, 31, 23, 59, 59, 5000, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "text", "former"),
+    [
+        (Schema.INT, 7, "7", "7"),
+        (Schema.DOUBLE, 1e10, "1.0E10", "1.0E10"),
+        (Schema.BOOLEAN, True, "true", "true"),
+        (Schema.DATE, datetime.date(2026, 1, 2), "20455", "2026-01-02"),
+        (Schema.DATE, datetime.date(1, 1, 1), "-719162", "0001-01-01"),
+        (Schema.TIME, datetime.time(0, 0, 1, 5), "1000005", "00:00:01.000005"),
+        (Schema.of(LogicalType.TIME_MILLIS), datetime.time(1), "3600000", "01:00"),
+        (Schema.TIMESTAMP, AT, "-995000", "1969-12-31T23:59:59.005Z[UTC]"),
+        (Schema.of(LogicalType.TIMESTAMP_MILLIS), AT, "-995", "1969-12-31T23:59:59.005Z[UTC]"),
+        (Schema.DATETIME, AT.replace(tzinfo=None, second=0), "1969-12-31T23:59:00.005", None),
+        (Schema.DATETIME, datetime.datetime(2026, 1, 2), "2026-01-02T00:00:00", "2026-01-02T00:00"),
+        # Java has no text for these.
+        (Schema.decimal(10, 2), decimal.Decimal("12.50"), "12.50", "12.50"),
+        (Schema.BYTES, "Zürich".encode(), "Zürich", "Zürich"),
+        (record("r", d=Schema.DATE), {"d": datetime.date(2026, 1, 2)}, '{"d":"2026-01-02"}', None),
+        (Schema.array(Schema.FLOAT.as_nullable), [0.1, None], "[0.1, null]", "[0.1,null]"),
+        (Schema.array(Schema.DATE), [datetime.date(1970, 1, 2)], "[1]", '["1970-01-02"]'),
+        (Schema.map(Schema.STRING, Schema.LONG), {"a": 1, "b": 2}, "{a=1, b=2}", '{"a":1,"b":2}'),
+        (Schema.union([Schema.LONG, Schema.STRING]), "x", "x", "x"),
+    ],
+)
+def test_values_are_the_texts_of_java_and_of_earlier_versions(schema, value, text, former):
+    given, properties = record(v=schema.as_nullable), {"format": "TDF", "schema": str(OUT)}
+    for more, expected in (({}, text), ({FORMER_TEXTS: "true"}, former or text)):
+        (made,) = run(CSVFormatter, properties | more, given, [{"v": value}]).records
+        assert next(csv.reader([made["body"]], delimiter="\t")) == [expected]
 
 
 def test_unknown_formats_and_delimiters_are_failures():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
+
 import pytest
 from transform_plugins.normalize import Normalize
 
 from localcdap.api import Schema
+from localcdap.files.formats import FORMER_TEXTS
 from tests.plugins.transform.support import causes, configure, messages, only_failure, record, run
 
 INPUT = record(
@@ -52,6 +55,7 @@ def test_one_record_for_each_value():
 @pytest.mark.parametrize(
     ("schema", "value", "text"),
     [
+        (Schema.DATE, datetime.date(1969, 12, 31), "-1"),
         (Schema.FLOAT, 0.10000000149011612, "0.1"),
         (Schema.FLOAT, 3.3999999521443642e38, "3.4E38"),
         (Schema.FLOAT, 1e10, "1.0E10"),
@@ -72,6 +76,19 @@ def test_values_have_the_texts_of_their_types(schema, value, text):
     given = record(id=schema, copy=schema)
     (made,) = run(Normalize, properties, given, [{"id": value, "copy": value}]).records
     assert made == {"ID": text, "Date": text, "AttributeType": "id", "AttributeValue": text}
+
+
+def test_stages_of_earlier_versions_keep_texts_of_dates():
+    properties = GOOD | {
+        "fieldMapping": "copy:ID,copy:Date",
+        "fieldNormalizing": "id:AttributeType:AttributeValue",
+        FORMER_TEXTS: "true",
+    }
+    day = datetime.date(1969, 12, 31)
+
+    given = record(id=Schema.DATE, copy=Schema.DATE.as_nullable)
+    (made,) = run(Normalize, properties, given, [{"id": day, "copy": None}]).records
+    assert (made["ID"], made["AttributeValue"]) == ("null", "1969-12-31")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_csv_distinguishes_null_from_empty_and_can_be_read_back(rows):
     read = list(csv.reader(io.StringIO(text, newline="")))
     assert read[0] == ["a", "b"]
     assert read[1:] == [["" if v is None else v for v in row] for row in rows]
-    assert to_csv(["a"], [[None], [""]]) == 'a\n\n""\n'
+    assert to_csv(["a"], [[None], [""]]) == 'a\n""\n""\n'
 
 
 def test_json_reads_back():

@@ -29,14 +29,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-VALUES: Final = "values"
+VALUES: Final = "values of the line"
 _SHOWN: Final = 200
 """Characters of a line that an error message shows."""
 _ROWS: Final = 8192
-_QUOTES: Final = "quotes"
+_QUOTES: Final = "line of the quotes"
 _QUOTES_LOST: Final = (
     "quotes within a value were left out; set 'doubledQuotes' if two quotes stand for one"
 )
+_FLAGS: Final = "line of the flag"
+_NO_FLAG: Final = "a text other than 'true' and 'false' became false, as in CDAP"
 
 
 def read_values(
@@ -71,26 +73,46 @@ def read_values(
         for text, field in zip(texts, fields, strict=True)
     ]
     needed = context.needed_fields
-    read = [
-        F.contains(text, F.lit("\ufffd"))
+    used = [
+        (text, field.schema)
         for text, field in zip(texts, fields, strict=True)
-        if field.schema.non_nullable == Schema.STRING and (needed is None or field.name in needed)
+        if needed is None or field.name in needed
     ]
+    read = [F.contains(text, F.lit("\ufffd")) for text, schema in used if _is_text(schema)]
     rows = kept.withColumn(VALUES, values).withColumn(VALUES, counted)
-    changed: list[Column] = []
+    changed = _find_changes(config, used)
     if read:
         # Spark replaced the malformed bytes when it split the line. Most lines have none to look for.
         is_replaced = functools.reduce(lambda one, other: one | other, read)
-        changed.append(F.when(is_replaced, F.col(REPLACED)).alias(REPLACED))
-    if quoted and not config.doubled_quotes:
-        has_more = F.contains(line, F.lit('"')) & ~line.rlike(_build_enclosed_pattern(config))
-        changed.append(F.when(has_more, _describe_line()).alias(_QUOTES))
-    rows = rows.select(FILE, *columns, *changed)
-    if quoted and not config.doubled_quotes:
-        place = F.col(_QUOTES)
-        rows = context.observe_altered(rows, _QUOTES_LOST, place.isNotNull(), place, str.strip)
-        rows = rows.drop(_QUOTES)
+        columns.append(F.when(is_replaced, F.col(REPLACED)).alias(REPLACED))
+    rows = rows.select(FILE, *columns, *[place.alias(name) for name, (_, place) in changed.items()])
+    for name, (change, _) in changed.items():
+        place = F.col(name)
+        rows = context.observe_altered(rows, change, place.isNotNull(), place, str.strip)
+        rows = rows.drop(name)
     return count_replaced(context, rows, format) if read else rows
+
+
+def _find_changes(
+    config: FileSourceConfig, used: Sequence[tuple[Column, Schema]]
+) -> dict[str, tuple[str, Column]]:
+    """Return what becomes of a line other than it is written, with the line, null where that is not so.
+
+    :param used: the texts of the fields that are read, with their types.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    line, changes = F.col(VALUE), {}
+    if config.enable_quoted_values and not config.doubled_quotes:
+        has_more = F.contains(line, F.lit('"')) & ~line.rlike(_build_enclosed_pattern(config))
+        changes[_QUOTES] = (_QUOTES_LOST, F.when(has_more, _describe_line()))
+    flags = [
+        F.lower(text).isin("true", "false", "") for text, schema in used if _is_boolean(schema)
+    ]
+    if flags:
+        is_known = functools.reduce(lambda one, other: one & other, flags)
+        changes[_FLAGS] = (_NO_FLAG, F.when(~is_known, _describe_line()))
+    return changes
 
 
 def _split_quoted(context: SparkContext, line: Column, config: FileSourceConfig) -> Column:
@@ -148,12 +170,23 @@ def _build_field(context: SparkContext, text: Column, field: Field) -> Column:
         _describe_line(),
     )
     failure = build_failure(context, message, schema)
-    value = from_text(text, schema).cast(to_ddl(schema))
+    if _is_boolean(schema):
+        value = F.when(text != "", F.lower(text) == "true")
+    else:
+        value = from_text(text, schema).cast(to_ddl(schema))
     if not allows_null(schema):
         return F.coalesce(value, failure)
     # An empty text is null. Only the conversion to bytes has a value for it.
     is_bytes = schema.non_nullable == Schema.BYTES
     return F.coalesce(F.when(text != "", value) if is_bytes else value, F.when(text != "", failure))
+
+
+def _is_text(schema: Schema) -> bool:
+    return schema.non_nullable == Schema.STRING
+
+
+def _is_boolean(schema: Schema) -> bool:
+    return schema.non_nullable == Schema.BOOLEAN
 
 
 def _describe_extra_values(schema: Schema, *, quoted: bool) -> Column:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 VALUE: Final = "value"
-FILE: Final = "file"
+FILE: Final = "file of the record"
 LINES: Final = Schema.record(
     "line", [(VALUE, Schema.STRING), (FILE, Schema.STRING), (REPLACED, Schema.STRING.as_nullable)]
 )

@@ -6,9 +6,9 @@ import itertools
 import json
 from typing import Any
 
-from localcdap.java.numbers import parse_double, parse_int, parse_long
+from localcdap.java.numbers import parse_double, parse_float, parse_int, parse_long
 from localcdap.java.string_format import format_text
-from localcdap.java.strings import round_to_float, to_java_string
+from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 from localcdap.plugin_lib.jexl.functions.string_parts import check_length, padding
 from localcdap.plugin_lib.jexl.functions.string_search import common_length
@@ -103,7 +103,7 @@ def toDouble(value: str | None) -> float:
 
 @everywhere("S -> F")
 def toFloat(value: str | None) -> float:
-    return round_to_float(parse_double(_require_not_null(value)))
+    return parse_float(_require_not_null(value))
 
 
 @everywhere("S -> L")

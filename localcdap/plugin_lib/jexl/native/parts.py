@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.plugin_lib.jexl.parser import Node, find_plain_path
 from localcdap.plugin_lib.jexl.types import WHOLE, find_field
+from localcdap.plugin_lib.spark.conversion import read_real
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -185,12 +186,7 @@ def to_double(part: Part) -> Part:
     if not part.is_text:
         raise NoNativeError
     text = part.column
-    plain = f.regexp_replace(text, r"\A[\x00-\x20]+|[\x00-\x20]+\z", "")
-    number = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-    read = f.when(text == "", f.lit(float("nan"))).when(
-        plain.rlike(rf"\A[+-]?(?:NaN|Infinity|{number}[fFdD]?)\z"),
-        f.regexp_replace(plain, r"[fFdD]\z", "").try_cast("double"),
-    )
+    read = f.when(text == "", f.lit(float("nan"))).otherwise(read_real(text))
     wrong = text.isNotNull() & read.isNull()
     return Part(read, Schema.DOUBLE, True, join_any(part.failing, wrong))
 

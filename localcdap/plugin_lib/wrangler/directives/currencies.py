@@ -25,12 +25,12 @@ from localcdap.api.directive import (
 from localcdap.api.directive.argument import NumberRange
 from localcdap.api.schema import Schema
 from localcdap.java.numbers import NumberFormatError, parse_double
+from localcdap.plugin_lib.spark.conversion import read_real
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     describe_value,
     find_column,
     is_text,
     make_error_row,
-    read_real,
     report_missing_column,
     require_column,
 )

@@ -15,11 +15,11 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.java.strings import TRIM_CHARACTERS
+from localcdap.plugin_lib.spark.conversion import read_real
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     WHOLE,
     ColumnMap,
     is_text,
-    read_real,
     require_column,
 )
 from localcdap.plugin_lib.wrangler.values.conversion import (

@@ -31,7 +31,6 @@ from localcdap.api.directive import (
     argument,
 )
 from localcdap.api.schema import Schema
-from localcdap.java.strings import TRIM_CHARACTERS
 from localcdap.plugin_lib.suggestions import suggest_name
 
 if TYPE_CHECKING:
@@ -110,8 +109,6 @@ def make_error_row(message: str, code: int, directive: str) -> ErrorRow:
 WHOLE_NUMBERS: Final = (Schema.INT, Schema.LONG)
 WHOLE: Final = r"\A[+-]?[0-9]+\z"
 """The texts that Java reads as whole numbers."""
-REAL: Final = r"\A[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\z"
-"""The texts that Java reads as floating-point numbers, without spaces around them."""
 
 _PLAIN_REGEX: Final = re.compile(
     r"""(?x)
@@ -161,15 +158,6 @@ def as_text(frame: Frame, name: str) -> Column:
     raise NoNativeFormError(
         f"column '{name}' is {schema.non_nullable.display_name}, neither text nor whole number"
     )
-
-
-def read_real(text: Column, kind: str = "double") -> Column:
-    """Parse texts as ``Double.parseDouble`` does; other texts become null."""
-    from pyspark.sql import functions as f
-
-    trimmed = f.btrim(text, f.lit(TRIM_CHARACTERS))
-    number = f.regexp_replace(trimmed, r"(?<=[0-9.])[fFdD]\z", "")
-    return f.when(trimmed.rlike(REAL), number.try_cast(kind))
 
 
 def require_plain_regex(pattern: str) -> None:

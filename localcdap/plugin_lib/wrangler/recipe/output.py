@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.directive import DirectiveError, NoNativeFormError
 from localcdap.api.directive.rows import Row
 from localcdap.api.schema import LogicalType, Schema, Type
+from localcdap.java.numbers import NumberFormatError, parse_double, parse_float
 from localcdap.java.strings import to_java_string
+from localcdap.plugin_lib.spark.conversion import read_real
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SparkFrame
 
 if TYPE_CHECKING:
@@ -30,12 +32,7 @@ Convert = Callable[[Any], Any]
 """Converts a value to a schema; raises :class:`DirectiveError` for a value that cannot be converted."""
 WHOLE: Final = r"[+-]?[0-9]+"
 """The texts that Java reads as whole numbers."""
-REAL: Final = (
-    r"\s*(?:[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?))\s*"
-)
-"""The texts that Java reads as floating-point numbers, except hexadecimal ones."""
 _WHOLE: Final = re.compile(WHOLE)
-_REAL: Final = re.compile(REAL)
 _RANGES: Final = {Type.INT: 2**31, Type.LONG: 2**63}
 _PREFIX: Final = "Problem converting into output record. Reason : "
 
@@ -187,16 +184,18 @@ def _make_whole(schema: Schema, name: str) -> Convert:
 
 
 def _make_real(schema: Schema, name: str) -> Convert:
+    parse = parse_float if schema.non_nullable.type is Type.FLOAT else parse_double
+
     def convert(value: Any) -> Any:
         if isinstance(value, float) or value is None:
             return value
         if isinstance(value, str):
             if not value.strip():
                 return None
-            if not _REAL.fullmatch(value):
-                raise _make_parse_error(schema, name, value)
-            text = value.strip()
-            return float(text[:-1] if text[-1] in "fFdD" and text[-2:] != "nf" else text)
+            try:
+                return parse(value)
+            except NumberFormatError:
+                raise _make_parse_error(schema, name, value) from None
         if isinstance(value, int | decimal.Decimal) and not isinstance(value, bool):
             try:
                 return float(value)
@@ -410,10 +409,11 @@ def _parse(frame: SparkFrame, name: str, value: Column, target: Schema) -> Colum
         return f.when(~value.rlike(_BLANK), f.lower(value) == "true")
     if target.type not in _NUMBERS:
         return None
-    is_whole = target.type in (Type.INT, Type.LONG)
-    pattern = WHOLE if is_whole else REAL
-    digits = value if is_whole else f.regexp_replace(f.trim(value), "(?<=[0-9.])[fFdD]$", "")
-    number = f.when(value.rlike(f"^(?:{pattern})$"), digits.try_cast(_NUMBERS[target.type]))
+    kind = _NUMBERS[target.type]
+    if target.type in (Type.INT, Type.LONG):
+        number = f.when(value.rlike(rf"\A{WHOLE}\z"), value.try_cast(kind))
+    else:
+        number = read_real(value, kind)
     before, after = split_parse_message(target, name)
     failing = number.isNull() & value.isNotNull() & ~value.rlike(_BLANK)
     frame.fail_without_prefix(failing, f.concat(f.lit(before), value, f.lit(after)))

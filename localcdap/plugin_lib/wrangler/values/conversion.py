@@ -16,6 +16,7 @@ from localcdap.java.numbers import (
     INT_MIN,
     NumberFormatError,
     parse_double,
+    parse_float,
     parse_int,
     parse_long,
     truncate_to_int,
@@ -189,7 +190,7 @@ _CONVERSIONS: Final[dict[str, dict[type, Callable[[Any], Any]]]] = {
         bytes: _unpack(">q"),
     },
     "float": {
-        str: lambda value: round_to_float(parse_double(value)),
+        str: parse_float,
         int: _to_float,
         float: round_to_float,
         Decimal: _to_float,

@@ -16,8 +16,7 @@ from localcdap.api import (
 )
 from localcdap.java import commons_csv
 from localcdap.java.commons_csv import CsvFormat
-from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.text_values import find_float_shortener
+from localcdap.plugin_lib.record_texts import former_texts_field, make_text_writer
 
 from ..formatted_record import FormattedRecord
 
@@ -51,7 +50,8 @@ _FORMATS: Final = ("DELIMITED", "EXCEL", "MYSQL", "RFC4180", "TDF")
 class CSVFormatter(FormattedRecord):
     r"""The line ends with CR LF, in the format MYSQL with LF. Null is empty, in MYSQL ``\\N``.
 
-    Only the format DELIMITED uses the property ``delimiter``.
+    Only the format DELIMITED uses the property ``delimiter``. :mod:`localcdap.plugin_lib.record_texts`
+    describes the texts of values.
     """
 
     class Config(PluginConfig):
@@ -60,6 +60,7 @@ class CSVFormatter(FormattedRecord):
             f"Delimiter of the format DELIMITED: {', '.join(_DELIMITERS)}.", default="COMMA"
         )
         schema: Schema = field("The output schema: one string field for the line.")
+        former_texts: bool = former_texts_field()
 
     config: Config
     types_of_text = (Type.STRING,)
@@ -82,10 +83,9 @@ class CSVFormatter(FormattedRecord):
         super().initialize(context)
         delimited = CsvFormat(_DELIMITERS[self.config.delimiter])
         self._format = _CSV_FORMATS.get(self.config.format.lower(), delimited)
-        self._shorten = find_float_shortener(context.input_schema) or (lambda record: record)
+        self._write = make_text_writer(context.input_schema, former=self.config.former_texts)
 
     def format_record(self, record: Record) -> str:
-        record = self._shorten(record)
-        values = (record[name] for name in self._given)
-        texts = (None if value is None else to_java_string(value) for value in values)
-        return self._format.format_row(texts) + self._format.record_separator
+        texts = self._write(record)
+        line = self._format.format_row(texts[name] for name in self._given)
+        return line + self._format.record_separator

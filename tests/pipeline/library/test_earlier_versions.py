@@ -1,4 +1,4 @@
-"""Pipelines of an earlier version keep their form of JSON."""
+"""Pipelines of earlier versions keep their form of JSON and their texts of values."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from localcdap.files.formats import FORMER_JSON
+from localcdap.files.formats import FORMER_JSON, FORMER_TEXTS
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.application_model import hash_draft
-from localcdap.pipeline.library.earlier_documents import keep_former_json
+from localcdap.pipeline.library.earlier_versions import keep_earlier_versions
 from localcdap.store.migration import SHIPPED
 from localcdap.store.store import Store
 
 DATABASE = "localcdap.duckdb"
+LAST = ["0897_former_json.sql", "0899_former_texts.sql"]
 ARTIFACT = '{"name": "cdap-data-pipeline", "version": "6.10.0", "scope": "SYSTEM"}'
 
 
@@ -29,15 +30,15 @@ def write_document(*stages: tuple[str, str, dict[str, str]]) -> str:
     )
 
 
-def list_marked(text: str) -> list[str]:
+def list_marked(text: str, property: str = FORMER_JSON) -> list[str]:
     stages = json.loads(text)["config"]["stages"]
-    return [s["name"] for s in stages if FORMER_JSON in s["plugin"]["properties"]]
+    return [s["name"] for s in stages if property in s["plugin"]["properties"]]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A database of the version before the migration, in which :func:`fill` may store pipelines."""
-    shutil.copytree(SHIPPED, tmp_path / "migrations", ignore=lambda *_: ["0897_former_json.sql"])
+    shutil.copytree(SHIPPED, tmp_path / "migrations", ignore=lambda *_: LAST)
     return tmp_path
 
 
@@ -59,7 +60,7 @@ def fill(folder: Path, document: str, template: dict[str, str]) -> None:
         )
 
 
-def test_stages_that_write_json_get_the_property_once(folder: Path):
+def test_stages_that_write_json_or_texts_get_the_properties_once(folder: Path):
     document = write_document(
         ("batchsource", "File", {"format": "json"}),
         ("batchsink", "File", {"format": " JSON "}),
@@ -74,22 +75,26 @@ def test_stages_that_write_json_get_the_property_once(folder: Path):
         ("batchsink", "GooglePublisher", {}),
         ("batchsink", "GooglePublisher", {"format": "avro"}),
         ("transform", "JSONFormatter", {"schema": "{}"}),
+        ("transform", "CSVFormatter", {"format": "EXCEL"}),
+        ("transform", "Normalize", {}),
+        ("batchsink", "Kafka", {"format": "${format}"}),
     )
     fill(folder, document, {"format": "json", "suffix": "x"})
 
     with Store(folder / DATABASE) as store:
-        keep_former_json(store)
+        keep_earlier_versions(store)
         ((text,),) = store.read("SELECT document FROM applications")
         ((draft, hash),) = store.read("SELECT pipeline, hash FROM draft_revisions")
         ((template,),) = store.read("SELECT properties FROM plugin_templates")
-        assert list_marked(text) == ["s1", "s3", "s4", "s5", "s6", "s8", "s10", "s12"]
+        assert list_marked(text) == ["s1", "s3", "s4", "s5", "s6", "s8", "s10", "s12", "s15"]
+        assert list_marked(text, FORMER_TEXTS) == ["s9", "s13", "s14", "s15"]
         assert draft == text
         assert hash == hash_draft("p", None, read_document(text))
         assert json.loads(template) == {"format": "json", "suffix": "x", FORMER_JSON: "true"}
 
         with store.transaction() as tx:
             tx.execute("UPDATE applications SET document = ?", (document,))
-        keep_former_json(store)
+        keep_earlier_versions(store)
         assert store.read("SELECT document FROM applications") == [(document,)]
 
 
@@ -98,7 +103,7 @@ def test_other_pipelines_and_what_is_none_stay_letter_by_letter(folder: Path):
         (folder / DATABASE).unlink(missing_ok=True)
         fill(folder, document, {"format": "csv"})
         with Store(folder / DATABASE) as store:
-            keep_former_json(store)
+            keep_earlier_versions(store)
             assert store.read("SELECT document FROM applications") == [(document,)]
             assert store.read("SELECT pipeline, hash FROM draft_revisions") == [(document, "h")]
             assert store.read("SELECT properties FROM plugin_templates") == [('{"format": "csv"}',)]
@@ -107,3 +112,4 @@ def test_other_pipelines_and_what_is_none_stay_letter_by_letter(folder: Path):
 def test_a_new_instance_has_nothing_to_keep(tmp_path: Path):
     with Store(tmp_path / DATABASE) as store:
         assert store.read("SELECT * FROM former_json") == []
+        assert store.read("SELECT * FROM former_texts") == []
