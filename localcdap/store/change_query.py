@@ -250,6 +250,9 @@ class ChangeQuery(Query):
 
         return self._run_within_limits(store, tables, schema, work)
 
+    def _list_statements(self) -> Sequence[str]:
+        return self._statements
+
     @contextlib.contextmanager
     def _open_sandbox(self) -> Iterator[duckdb.DuckDBPyConnection]:
         with super()._open_sandbox() as engine:

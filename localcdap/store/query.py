@@ -18,6 +18,7 @@ import msgspec
 
 from localcdap.api.errors import QueryError
 from localcdap.store.database_errors import find_file_fault
+from localcdap.store.googlesql_functions import register_functions, uses_functions
 from localcdap.store.query_errors import query_error
 from localcdap.store.query_tables import QueryTable, UnreadableTable, create_query_tables
 from localcdap.store.store import Store
@@ -114,6 +115,8 @@ class Query:
         timer.start()
         try:
             with store.open_streams() as stream, self._open_sandbox() as engine:
+                if uses_functions([*self._list_statements(), *(t.query or "" for t in tables)]):
+                    register_functions(engine)
                 self._unreadable = create_query_tables(
                     engine, tables, stream, schema, lambda table: self._read.add(table.name)
                 )
@@ -135,6 +138,10 @@ class Query:
             raise query_error(ValueError(message), self._sql, self._limits.memory_mb) from None
         finally:
             timer.cancel()
+
+    def _list_statements(self) -> Sequence[str]:
+        """Return the statements that run."""
+        return [self._sql]
 
     def _answer(
         self, engine: duckdb.DuckDBPyConnection

@@ -91,6 +91,11 @@ class Transaction:
         """
         self._undoing.append(action)
 
+    def define_functions(self, text: str) -> None:
+        """Define the functions of GoogleSQL for the statements that follow, if a text uses them."""
+        if uses_functions([text]):
+            register_functions(self._cursor)
+
     def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a statement with a ``?`` for each parameter, and return the rows of its result.
 

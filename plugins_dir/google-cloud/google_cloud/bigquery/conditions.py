@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .expressions import ROUNDED, translate_expressions, translate_type
+from .casts import ROUNDED
+from .expressions import translate_expressions, translate_type
 from .sql import SqlError, build_translation_error, describe_position, format_sql, parse_condition
 
 _SIDES: Final = {"": "held", "T": "held", "S": "given"}
