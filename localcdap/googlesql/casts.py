@@ -61,12 +61,8 @@ def divide_numerics(dividend: decimal.Decimal, divisor: decimal.Decimal) -> deci
     :raises CastError: for a division by zero, and for a quotient that NUMERIC does not hold.
     """
     if divisor == 0:
-        raise CastError(
-            f"division by zero: {print_decimal(dividend)} / {print_decimal(divisor)}"
-        )
+        raise CastError(f"division by zero: {print_decimal(dividend)} / {print_decimal(divisor)}")
     quotient = _EXACT.divide(dividend, divisor).quantize(_NUMERIC_STEP, context=_EXACT)
     if abs(quotient) > _MOST_NUMERIC:
-        raise CastError(
-            f"numeric overflow: {print_decimal(dividend)} / {print_decimal(divisor)}"
-        )
+        raise CastError(f"numeric overflow: {print_decimal(dividend)} / {print_decimal(divisor)}")
     return quotient

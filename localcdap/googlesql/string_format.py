@@ -118,17 +118,25 @@ def _format_one(specifier: _Specifier, values: Iterator[tuple[int, tuple[str, An
     if width < 0:
         flags, width = f"{flags}-", -width
     if width > _MOST_WIDTH:
-        raise FormatError(
-            f"Output string too long while evaluating FORMAT; limit {_MOST_WIDTH}"
-        )
+        raise FormatError(f"Output string too long while evaluating FORMAT; limit {_MOST_WIDTH}")
     precision = None if precision is not None and precision < 0 else precision
     if specifier.letter in _INTEGERS:
-        return _pad(_format_integer(specifier.letter, flags, precision, number, value), flags, width,
-                    keeps_zeros=precision is not None)
+        return _pad(
+            _format_integer(specifier.letter, flags, precision, number, value),
+            flags,
+            width,
+            keeps_zeros=precision is not None,
+        )
     if specifier.letter in _FRACTIONS:
-        return _pad(_format_fraction(specifier.letter, flags, precision, number, value), flags, width)
-    return _pad(("", _print(specifier.letter, number, type, value)[:precision]), flags, width,
-                keeps_zeros=True)
+        return _pad(
+            _format_fraction(specifier.letter, flags, precision, number, value), flags, width
+        )
+    return _pad(
+        ("", _print(specifier.letter, number, type, value)[:precision]),
+        flags,
+        width,
+        keeps_zeros=True,
+    )
 
 
 def _read_size(size: str, values: Iterator[tuple[int, tuple[str, Any]]]) -> int | None:

@@ -51,7 +51,9 @@ def find_position(text: str, part: str, start: int = 1, occurrence: int = 1) -> 
     """
     if start == 0 or occurrence < 1:
         raise StringError(
-            "Position must be non-zero in INSTR" if start == 0 else "Occurrence must be positive in INSTR"
+            "Position must be non-zero in INSTR"
+            if start == 0
+            else "Occurrence must be positive in INSTR"
         )
     if abs(start) > len(text):
         return 0

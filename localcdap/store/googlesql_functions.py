@@ -45,9 +45,7 @@ def register_functions(engine: duckdb.DuckDBPyConnection) -> None:
     with _REGISTERING:
         if not engine.execute(_IS_REGISTERED, [f"{PREFIX}fail"]).fetchall():
             for name, (function, type) in _FUNCTIONS.items():
-                engine.create_function(
-                    PREFIX + name, function, None, type, null_handling="special"
-                )
+                engine.create_function(PREFIX + name, function, None, type, null_handling="special")
     for definition in _MACROS:
         engine.execute(f"CREATE OR REPLACE TEMP MACRO {PREFIX}{definition}")
 

@@ -141,7 +141,9 @@ def _compare(name: str, *, both: bool, swaps: bool = False) -> Callable[[Any, st
         if swaps:
             left, right = right, left
         differs = _can_be_nan(right) and (not both or _can_be_nan(left))
-        is_row = isinstance(left, exp.Tuple | exp.Struct) or isinstance(right, exp.Tuple | exp.Struct)
+        is_row = isinstance(left, exp.Tuple | exp.Struct) or isinstance(
+            right, exp.Tuple | exp.Struct
+        )
         assigns = isinstance(node.parent, exp.Update | exp.When)
         matches = isinstance(node.find_ancestor(exp.Merge, exp.Query), exp.Merge)
         if differs and not is_row and not assigns and not matches:

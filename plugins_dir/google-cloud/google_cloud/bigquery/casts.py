@@ -81,63 +81,6 @@ def _type_fraction(value: Any) -> Any:
     return exp.cast(value.copy(), "DOUBLE") if is_number else value
 
 
-CASTS: Final = {
-    "BIGINT": "int64",
-    "INT": "int64",
-    "BOOLEAN": "bool",
-    "DOUBLE": "double",
-    "TEXT": "string",
-    "VARCHAR": "string",
-    "BINARY": "bytes",
-    "VARBINARY": "bytes",
-    "BLOB": "bytes",
-    "DATE": "date",
-    "DATETIME": "datetime",
-    "TIMESTAMP": "datetime",
-    "TIMESTAMPTZ": "timestamp",
-    "TIME": "time",
-}
-"""The names of the store's casts by sqlglot's types; the others are those of DuckDB."""
-_DATE: Final = r"\d{4}-\d{1,2}-\d{1,2}"
-_TIME: Final = r"\d{1,2}:\d{1,2}:\d{1,2}(\.\d{0,9})?"
-_LITERALS: Final = {
-    "DATE": _DATE,
-    "DATETIME": f"{_DATE}([ Tt]{_TIME})?",
-    "TIMESTAMP": f"{_DATE}([ Tt]{_TIME})?",
-    "TIMESTAMPTZ": rf"{_DATE}([ Tt]{_TIME})?( ?([Zz]|[-+]\d{{1,2}}(:?\d{{2}})?)| [A-Za-z][\w/+-]*)?",
-    "TIME": _TIME,
-}
-"""The texts of literals and casts that DuckDB reads as BigQuery does."""
-
-
-def _translate_cast(cast: Any, text: str) -> None:
-    from sqlglot import expressions as exp
-
-    kind = cast.to.this.name
-    is_safe = isinstance(cast, exp.TryCast)
-    if cast.args.get("format") is not None:
-        raise SqlError(
-            f"CAST with FORMAT is not translated{describe_position(text, cast)}.",
-            "Use FORMAT_DATE, PARSE_DATE and their like.",
-        )
-    value = cast.this
-    if isinstance(value, exp.Literal):
-        if not value.is_string:
-            if kind in ("TEXT", "VARCHAR"):
-                cast.replace(call("string", exp.cast(value.copy(), "DOUBLE")) if "." in value.name or "e" in value.name.lower() else cast.copy())
-            return
-        pattern = _LITERALS.get(kind)
-        if pattern is not None and re.fullmatch(pattern, value.name):
-            return
-        if kind in ("TEXT", "VARCHAR", "DECIMAL", "BIGDECIMAL"):
-            return
-    name = _CASTS.get(kind)
-    if name is None or cast.to.expressions and kind not in ("TEXT", "VARCHAR", "BINARY", "VARBINARY"):
-        return
-    is_safe = is_safe and name != _ALWAYS_BYTES
-    cast.replace(call(f"safe_{name}" if is_safe else name, value))
-
-
 CASTS: Final[dict[str, Callable[[Any, str], None]]] = {
     "Cast": _translate_cast,
     "TryCast": _translate_cast,

@@ -85,14 +85,23 @@ def _translate_array_slice(node: Any, _: str) -> None:
             node.set(key, exp.Literal.number(int(at.name) + 1))
         elif not isinstance(at, exp.Neg):
             shifted = exp.Add(this=at.copy(), expression=exp.Literal.number(1))
-            node.set(key, exp.case().when(exp.LT(this=at.copy(), expression=exp.Literal.number(0)), at.copy()).else_(shifted))
+            node.set(
+                key,
+                exp.case()
+                .when(exp.LT(this=at.copy(), expression=exp.Literal.number(0)), at.copy())
+                .else_(shifted),
+            )
 
 
 def _translate_array_end(index: int) -> _Translation:
     def translate(node: Any, _: str) -> None:
         from sqlglot import expressions as exp
 
-        node.replace(call("element", node.this, exp.Literal.number(index)) if index > 0 else call("element", node.this, exp.func("LEN", node.this.copy())))
+        node.replace(
+            call("element", node.this, exp.Literal.number(index))
+            if index > 0
+            else call("element", node.this, exp.func("LEN", node.this.copy()))
+        )
 
     return translate
 
@@ -125,7 +134,9 @@ def _translate_text_aggregate(node: Any, _: str) -> None:
         this=exp.Anonymous(this="ARRAY_AGG", expressions=[inner.copy()]),
         expression=exp.Where(this=exp.Not(this=exp.Is(this=value.copy(), expression=exp.Null()))),
     )
-    sliced = exp.Anonymous(this="LIST_SLICE", expressions=[filled, exp.Literal.number(1), count.copy()])
+    sliced = exp.Anonymous(
+        this="LIST_SLICE", expressions=[filled, exp.Literal.number(1), count.copy()]
+    )
     node.replace(exp.Anonymous(this="ARRAY_TO_STRING", expressions=[sliced, separator.copy()]))
 
 
@@ -160,7 +171,9 @@ def _translate_time(node: Any, _: str) -> None:
 
 def _translate_string(node: Any, _: str) -> None:
     zone = node.args.get("zone")
-    node.replace(call("string", node.this) if zone is None else call("zoned_string", node.this, zone))
+    node.replace(
+        call("string", node.this) if zone is None else call("zoned_string", node.this, zone)
+    )
 
 
 def _translate_normalize(node: Any, _: str) -> None:
