@@ -1,5 +1,5 @@
-"""Values as the elements ``%t`` and ``%T`` of FORMAT, and casts to STRING, print them (``string_functions.md``
-of google/zetasql; values of ``zetasql/public/functions/string_format.cc``).
+"""Values as ``%t`` and ``%T`` of FORMAT, and casts to STRING, print them (``string_functions.md`` of
+google/zetasql; values of ``zetasql/public/functions/string_format.cc``).
 """
 
 from __future__ import annotations
@@ -11,35 +11,32 @@ import math
 import re
 from typing import Any, Final
 
+_NAMES: Final[tuple[tuple[type, str], ...]] = (
+    (bool, "BOOL"),
+    (int, "INT64"),
+    (float, "FLOAT64"),
+    (decimal.Decimal, "NUMERIC"),
+    (str, "STRING"),
+    (bytes, "BYTES"),
+    (datetime.datetime, "DATETIME"),
+    (datetime.date, "DATE"),
+    (datetime.time, "TIME"),
+    (list, "ARRAY"),
+)
+"""The types of GoogleSQL by those of Python; the first that fits counts."""
 _ESCAPES: Final = {"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _CONTROL: Final = re.compile(r"[\\\x00-\x1f]")
 
 
+class PrintError(ValueError):
+    """A value that is not printed."""
+
+
 def name_type(value: Any) -> str:
     """Return the name of a value's type, for messages."""
-    match value:
-        case bool():
-            return "BOOL"
-        case int():
-            return "INT64"
-        case float():
-            return "FLOAT64"
-        case decimal.Decimal():
-            return "NUMERIC"
-        case str():
-            return "STRING"
-        case bytes():
-            return "BYTES"
-        case datetime.datetime():
-            return "DATETIME" if value.tzinfo is None else "TIMESTAMP"
-        case datetime.date():
-            return "DATE"
-        case datetime.time():
-            return "TIME"
-        case list():
-            return "ARRAY"
-        case _:
-            return "STRUCT"
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return "TIMESTAMP"
+    return next((name for type, name in _NAMES if isinstance(value, type)), "STRUCT")
 
 
 def print_value(value: Any) -> str:
@@ -102,8 +99,10 @@ def print_decimal(value: decimal.Decimal) -> str:
     return "0" if text == "-0" else text
 
 
-def print_time(value: datetime.date | datetime.time) -> str:
+def print_time(value: datetime.date | datetime.time | datetime.timedelta) -> str:
     """Return a DATE, TIME, DATETIME or TIMESTAMP (in UTC) with no, three or six digits of its second."""
+    if isinstance(value, datetime.timedelta):
+        raise PrintError("An INTERVAL is not printed here; print its parts")
     if not isinstance(value, datetime.datetime | datetime.time):
         return value.isoformat()
     fraction = value.microsecond
@@ -144,7 +143,7 @@ def _quote_bytes(data: bytes) -> str:
 
 
 def _escape_bytes(data: bytes, quote: str) -> str:
-    """Return bytes with what is not printable ASCII as ``\\xhh``."""
+    """Return bytes with what is not printable ASCII as a hexadecimal escape."""
     escaped = {ord("\\"): r"\\", ord(quote): f"\\{quote}"}
     return "".join(
         escaped.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\x{byte:02x}") for byte in data

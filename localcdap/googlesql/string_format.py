@@ -14,14 +14,15 @@ import msgspec
 from .printing import name_type, print_json, print_literal, print_value
 
 _PART: Final = re.compile(
-    r"(?P<text>[^%]+)|%(?P<flags>[-+ #'0]*)(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?(?P<letter>.)",
+    r"(?P<text>[^%]+)|"
+    r"%(?P<flags>[-+ #'0]*)(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?(?P<letter>.)",
     re.DOTALL,
 )
 _INTEGERS: Final = "diuoxX"
 _FRACTIONS: Final = "fFeEgG"
 _LETTERS: Final = frozenset(_INTEGERS + _FRACTIONS + "pPstT")
 _GROUPS: Final = {"x": (4, ":"), "X": (4, ":"), "o": (4, ",")}
-"""Digits of a group and what separates groups, with the flag ``'``; decimal numbers have three and a comma."""
+"""Digits of a group, and what separates groups, with the flag ``'``; decimal ones have three and a comma."""
 _MOST_WIDTH: Final = 1024 * 1024
 _EXACT: Final = decimal.Context(prec=2000, rounding=decimal.ROUND_HALF_UP)
 _JSON: Final = "JSON"
@@ -99,44 +100,35 @@ def _parse_pattern(pattern: str) -> tuple[_Specifier, ...]:
 
 
 def _format_one(specifier: _Specifier, values: Iterator[tuple[int, tuple[str, Any]]]) -> str | None:
-    if not specifier.letter:
+    letter, flags = specifier.letter, specifier.flags
+    if not letter:
         return specifier.text
-    flags = specifier.flags
     width = _read_size(specifier.width or "0", values)
-    precision = None
-    if specifier.precision is not None:
-        precision = _read_size(specifier.precision or "0", values)
-        if specifier.precision == "" and specifier.letter in _INTEGERS:
-            precision = 1
-        if precision is None:
-            width = None
+    precision = _read_precision(specifier, values)
     number, (type, value) = next(values)
-    if value is None and specifier.letter not in "tT":
+    if width is None or precision is None or (value is None and letter not in "tT"):
         return None
-    if width is None:
-        return None
+    if abs(width) > _MOST_WIDTH:
+        raise FormatError(f"Output string too long while evaluating FORMAT; limit {_MOST_WIDTH}")
     if width < 0:
         flags, width = f"{flags}-", -width
-    if width > _MOST_WIDTH:
-        raise FormatError(f"Output string too long while evaluating FORMAT; limit {_MOST_WIDTH}")
-    precision = None if precision is not None and precision < 0 else precision
-    if specifier.letter in _INTEGERS:
-        return _pad(
-            _format_integer(specifier.letter, flags, precision, number, value),
-            flags,
-            width,
-            keeps_zeros=precision is not None,
-        )
-    if specifier.letter in _FRACTIONS:
-        return _pad(
-            _format_fraction(specifier.letter, flags, precision, number, value), flags, width
-        )
-    return _pad(
-        ("", _print(specifier.letter, number, type, value)[:precision]),
-        flags,
-        width,
-        keeps_zeros=True,
-    )
+    digits = None if precision < 0 else precision
+    if letter in _FRACTIONS:
+        return _pad(_format_fraction(letter, flags, digits, number, value), flags, width)
+    if letter in _INTEGERS:
+        made = _format_integer(letter, flags, digits, number, value)
+        return _pad(made, flags, width, keeps_zeros=digits is not None)
+    text = _print(letter, number, type, value)[:digits]
+    return _pad(("", text), flags, width, keeps_zeros=True)
+
+
+def _read_precision(
+    specifier: _Specifier, values: Iterator[tuple[int, tuple[str, Any]]]
+) -> int | None:
+    """Return a precision, a negative one when there is none; None when it is a null argument."""
+    if specifier.precision is None or (specifier.precision == "" and specifier.letter in _INTEGERS):
+        return -1
+    return _read_size(specifier.precision or "0", values)
 
 
 def _read_size(size: str, values: Iterator[tuple[int, tuple[str, Any]]]) -> int | None:

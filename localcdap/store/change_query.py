@@ -26,6 +26,7 @@ from localcdap.store.query_errors import extract_message
 from localcdap.store.query_tables import QueryTable, list_view_sql
 from localcdap.store.store import Store
 from localcdap.store.stored_types import list_stored_columns, write_query
+from localcdap.store.wide_types import widen_columns
 
 if TYPE_CHECKING:
     import duckdb
@@ -206,6 +207,8 @@ class ChangeQuery(Query):
         do not exist yet need not be named.
     """
 
+    _widens = True
+
     def __init__(
         self,
         statements: Sequence[str],
@@ -230,7 +233,7 @@ class ChangeQuery(Query):
             for table in tables:
                 if table.name in self._required:
                     _copy(engine, table, self._required[table.name])
-            _widen_columns(engine)
+            widen_columns(engine)
             self._read.clear()  # the copies are not what the statements read
             before = list_view_sql(engine, schema)
             rows, first = 0, None
@@ -324,7 +327,7 @@ def _run_statement(engine: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, pa
     if kinds != ["SELECT"]:
         changed = engine.execute(sql).fetchone()
         if kinds != ["DROP"]:
-            _widen_columns(engine)
+            widen_columns(engine)
         return (changed[0] if changed and isinstance(changed[0], int) else 0), None
     with engine.sql(sql).to_arrow_reader(_BATCH_ROWS) as reader:
         rows, first = 0, pa.Table.from_batches([], reader.schema)
@@ -335,29 +338,6 @@ def _run_statement(engine: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, pa
         return rows, first
 
 
-def _widen_columns(engine: duckdb.DuckDBPyConnection) -> None:
-    """Change columns of fewer than 64 bits, and those of sums, to types of 64 bits.
-
-    BigQuery has no others: INT64 and FLOAT64. A sum that BIGINT does not hold is an error, as in BigQuery.
-    """
-    for database, schema, table, column, held in engine.execute(_TYPES).fetchall():
-        wide = _NARROW.sub(lambda match: _WIDE.get(match[1], match[0]), held)
-        if wide != held:
-            name = quote_identifier(database, schema, table)
-            engine.execute(f"ALTER TABLE {name} ALTER {quote_identifier(column)} TYPE {wide}")
-
-
-_INTEGERS: Final = ("TINYINT", "SMALLINT", "INTEGER", "HUGEINT")
-_WIDE: Final = {"FLOAT": "DOUBLE"} | {
-    sign + name: "BIGINT" for name in (*_INTEGERS, "BIGINT") for sign in ("", "U")
-}
-_NARROW: Final = re.compile(rf"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\b({"|".join(_WIDE)})(?=[,)\[]|$)""")
-"""Matches the types in the text of a column's type, but no name of a field, which a blank follows."""
-_TYPES: Final = (
-    "SELECT c.database_name, c.schema_name, c.table_name, c.column_name, c.data_type "
-    "FROM duckdb_columns() c JOIN duckdb_tables() t USING (database_name, schema_name, table_name) "
-    "WHERE NOT c.internal"
-)
 _COLUMNS: Final = (
     "SELECT c.table_name, c.column_name, c.is_nullable FROM duckdb_columns() c "
     "JOIN duckdb_tables() t USING (schema_name, table_name) WHERE c.schema_name = ? "

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.googlesql.casts import CastError, divide_numerics, parse_int64, to_string
 from localcdap.googlesql.fingerprint import farm_fingerprint
+from localcdap.googlesql.json_strings import to_json_string
 from localcdap.googlesql.string_format import format_string
 from localcdap.googlesql.strings import StringError, find_position, normalize, soundex
 
@@ -124,6 +125,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, str]]] = {
     "divide_numerics": (_unless_null(divide_numerics), "DECIMAL(38, 9)"),
     "parse_int64": (_unless_null(parse_int64), "BIGINT"),
     "parse_int64_or_null": (_unless_null(_parse_int64_or_null), "BIGINT"),
+    "to_json_string": (to_json_string, "VARCHAR"),
     "to_string": (_unless_null(to_string), "VARCHAR"),
     "to_string_or_null": (_unless_null(_to_string_or_null), "VARCHAR"),
     "shift": (_unless_null(_shift), "BIGINT"),
@@ -152,10 +154,14 @@ def _define_cast(name: str, type: str, wrong: str, message: str, right: str = ""
     made = right or f"CAST({_TEXT} AS {type})"
     tried = right or f"TRY_CAST({_TEXT} AS {type})"
     return [
-        f"{name}(v) AS CASE WHEN {text} AND {wrong} THEN CAST({_fail_with(shown)} AS {type}) "
-        f"WHEN {text} THEN {made} ELSE CAST(v AS {type}) END",
-        f"safe_{name}(v) AS CASE WHEN {text} AND {wrong} THEN NULL "
-        f"WHEN {text} THEN {tried} ELSE TRY_CAST(v AS {type}) END",
+        (
+            f"{name}(v) AS CASE WHEN {text} AND {wrong} THEN CAST({_fail_with(shown)} AS {type}) "
+            f"WHEN {text} THEN {made} ELSE CAST(v AS {type}) END"
+        ),
+        (
+            f"safe_{name}(v) AS CASE WHEN {text} AND {wrong} THEN NULL "
+            f"WHEN {text} THEN {tried} ELSE TRY_CAST(v AS {type}) END"
+        ),
     ]
 
 
@@ -190,10 +196,14 @@ _MACROS: Final = (
     f"not_equal(a, b) AS a <> b OR ({_NAN.format('a')} AND b IS NOT NULL)",
     f"less(a, b) AS a < b AND (NOT {_NAN.format('b')} OR a IS NULL)",
     f"less_or_equal(a, b) AS a <= b AND (NOT {_NAN.format('b')} OR a IS NULL)",
-    "int64(v) AS CASE WHEN typeof(v) = 'VARCHAR' THEN googlesql_parse_int64(v) "
-    "ELSE CAST(CAST(v AS DECIMAL(38, 18)) AS BIGINT) END",
-    "safe_int64(v) AS CASE WHEN typeof(v) = 'VARCHAR' THEN googlesql_parse_int64_or_null(v) "
-    "ELSE TRY_CAST(TRY_CAST(v AS DECIMAL(38, 18)) AS BIGINT) END",
+    (
+        "int64(v) AS CASE WHEN typeof(v) = 'VARCHAR' THEN googlesql_parse_int64(v) "
+        "ELSE CAST(CAST(v AS DECIMAL(38, 18)) AS BIGINT) END"
+    ),
+    (
+        "safe_int64(v) AS CASE WHEN typeof(v) = 'VARCHAR' THEN googlesql_parse_int64_or_null(v) "
+        "ELSE TRY_CAST(TRY_CAST(v AS DECIMAL(38, 18)) AS BIGINT) END"
+    ),
     f"string(v) AS CASE WHEN {_SIMPLE} THEN {_TEXT} ELSE googlesql_to_string(v) END",
     f"safe_string(v) AS CASE WHEN {_SIMPLE} THEN {_TEXT} ELSE googlesql_to_string_or_null(v) END",
     f"bytes(v) AS CASE WHEN typeof(v) = 'VARCHAR' THEN encode({_TEXT}) ELSE CAST(v AS BLOB) END",
@@ -213,15 +223,23 @@ _MACROS: Final = (
         "timestamp", "TIMESTAMPTZ", f"{_DATE}([ Tt]{_TIME})?{_ZONE}", "Invalid timestamp: ''{}''"
     ),
     *_define_time_cast("time", "TIME", _TIME, 'Invalid time string "{}"'),
-    f"substr(v, p) AS substring(v, {_START}), (v, p, n) AS substring(v, {_START}, "
-    f"{_refuse_negative('n', 'Third argument in SUBSTR() cannot be negative')})",
+    (
+        f"substr(v, p) AS substring(v, {_START}), (v, p, n) AS substring(v, {_START}, "
+        f"{_refuse_negative('n', 'Third argument in SUBSTR() cannot be negative')})"
+    ),
     f"left(v, n) AS left(v, {_refuse_negative('n', 'Second argument in LEFT() cannot be negative')})",
-    "right(v, n) AS right(v, "
-    f"{_refuse_negative('n', 'Second argument in RIGHT() cannot be negative')})",
-    "repeat(v, n) AS repeat(v, "
-    f"{_refuse_negative('n', 'Second argument (repeat count) for REPEAT cannot be negative')})",
-    "byte_length(v) AS CASE WHEN typeof(v) = 'BLOB' THEN octet_length(CAST(v AS BLOB)) "
-    f"ELSE octet_length(encode({_TEXT})) END",
+    (
+        "right(v, n) AS right(v, "
+        f"{_refuse_negative('n', 'Second argument in RIGHT() cannot be negative')})"
+    ),
+    (
+        "repeat(v, n) AS repeat(v, "
+        f"{_refuse_negative('n', 'Second argument (repeat count) for REPEAT cannot be negative')})"
+    ),
+    (
+        "byte_length(v) AS CASE WHEN typeof(v) = 'BLOB' THEN octet_length(CAST(v AS BLOB)) "
+        f"ELSE octet_length(encode({_TEXT})) END"
+    ),
     f"ltrim(v) AS regexp_replace(v, '^{_SPACES}', '')",
     f"rtrim(v) AS regexp_replace(v, '{_SPACES}$', '')",
     f"trim(v) AS regexp_replace(v, '^{_SPACES}|{_SPACES}$', '', 'g')",
@@ -232,6 +250,10 @@ _MACROS: Final = (
     "sqrt(v) AS "
     + _check_float("sqrt(v)", "v < 0", "'Argument to SQRT cannot be negative: ' || v"),
     "ln(v) AS " + _check_float("ln(v)", "v <= 0", _FLOAT_ERROR.format("LN", "v")),
+    "log(v, b) AS "
+    + _check_float(
+        "ln(v) / ln(b)", "v <= 0 OR b <= 0 OR b = 1", _FLOAT_ERROR.format("LOG", "v || ', ' || b")
+    ),
     "exp(v) AS "
     + _check_float(
         "exp(v)", f"isinf(exp(v)) AND {_IS_VALUE.format('v')}", _FLOAT_ERROR.format("EXP", "v")
@@ -242,9 +264,11 @@ _MACROS: Final = (
         f"{_NOT_FINITE.format('pow(v, n)')} AND {_IS_VALUE.format('v')} AND {_IS_VALUE.format('n')}",
         _FLOAT_ERROR.format("POW", "v || ', ' || n"),
     ),
-    "zoned_string(v, z) AS googlesql_to_string(v AT TIME ZONE z) "
-    f"|| CASE WHEN {_MINUTES} < 0 THEN '-' ELSE '+' END "
-    f"|| lpad(CAST(abs({_MINUTES}) // 60 AS VARCHAR), 2, '0') "
-    f"|| CASE WHEN {_MINUTES} % 60 = 0 THEN '' "
-    f"ELSE ':' || lpad(CAST(abs({_MINUTES}) % 60 AS VARCHAR), 2, '0') END",
+    (
+        "zoned_string(v, z) AS googlesql_to_string(v AT TIME ZONE z) "
+        f"|| CASE WHEN {_MINUTES} < 0 THEN '-' ELSE '+' END "
+        f"|| lpad(CAST(abs({_MINUTES}) // 60 AS VARCHAR), 2, '0') "
+        f"|| CASE WHEN {_MINUTES} % 60 = 0 THEN '' "
+        f"ELSE ':' || lpad(CAST(abs({_MINUTES}) % 60 AS VARCHAR), 2, '0') END"
+    ),
 )

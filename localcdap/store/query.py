@@ -12,7 +12,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import msgspec
 
@@ -75,6 +75,9 @@ class QueryLimits(msgspec.Struct, frozen=True):
 class Query:
     """One query. Any thread may cancel it while another runs it."""
 
+    _widens: ClassVar[bool] = False
+    """Whether columns have 64 bits, as in BigQuery."""
+
     def __init__(self, sql: str, limits: QueryLimits) -> None:
         self._sql = sql
         self._limits = limits
@@ -118,7 +121,12 @@ class Query:
                 if uses_functions([*self._list_statements(), *(t.query or "" for t in tables)]):
                     register_functions(engine)
                 self._unreadable = create_query_tables(
-                    engine, tables, stream, schema, lambda table: self._read.add(table.name)
+                    engine,
+                    tables,
+                    stream,
+                    schema,
+                    lambda table: self._read.add(table.name),
+                    widens=self._widens,
                 )
                 return work(engine)
         except duckdb.Error as error:

@@ -21,6 +21,7 @@ from localcdap.store.file_tables import (
     open_files,
 )
 from localcdap.store.query_errors import extract_message
+from localcdap.store.wide_types import select_wide
 
 if TYPE_CHECKING:
     import duckdb
@@ -199,10 +200,13 @@ def create_query_tables(
     stream: Callable[[str], Any],
     schema: str,
     on_read: Callable[[QueryTable], None] = lambda _: None,
+    *,
+    widens: bool = False,
 ) -> list[UnreadableTable]:
     """Create the tables and views, make ``schema`` that of names without one, and lock the configuration.
 
     :param on_read: called with each table whose rows a statement begins to read, also through a view.
+    :param widens: whether columns have 64 bits where those of the tables have fewer.
     :returns: what the caller may not read, and the views whose query fails.
     """
     for name in dict.fromkeys([schema, *(table.schema for table in tables)]):
@@ -223,7 +227,12 @@ def create_query_tables(
             continue
         registered = f"{table.schema}.{table.name}"
         engine.register(registered, opened)
-        _create_view(engine, table, f"FROM {quote_identifier(registered)}")
+        rows = f"FROM {quote_identifier(registered)}"
+        if widens:
+            found = engine.sql(f"{rows} LIMIT 0")
+            types = [str(type) for type in found.types]
+            rows = select_wide(found.columns, types, quote_identifier(registered))
+        _create_view(engine, table, rows)
     views = [table for table in allowed if table.query is not None]
     unreadable = _create_views(engine, views, refused)
     engine.execute(f"SET schema = {quote_identifier(schema)}")

@@ -26,6 +26,7 @@ from localcdap.store.checkpoint_copy import open_after_checkpoint
 from localcdap.store.commit_log import CommitLog
 from localcdap.store.database_errors import translate_errors
 from localcdap.store.database_file import remove_temporary_files
+from localcdap.store.googlesql_functions import register_functions, uses_functions
 from localcdap.store.migration import SHIPPED, migrate, read_migrations
 from localcdap.store.parsed_statements import ParsedStatements
 

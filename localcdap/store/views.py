@@ -43,6 +43,8 @@ class ViewDescription(msgspec.Struct, frozen=True):
 class ViewQuery(Query):
     """Reads views. See :class:`Query`."""
 
+    _widens = True
+
     def __init__(self, limits: QueryLimits = _LIMITS) -> None:
         super().__init__("", limits)
 

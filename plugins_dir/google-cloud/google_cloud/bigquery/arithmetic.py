@@ -28,6 +28,20 @@ def _translate_division(node: Any, _: str) -> None:
     node.replace(choose_by_type(test, exp.case().when(test.copy(), numeric), divided))
 
 
+def _translate_safe_division(node: Any, _: str) -> None:
+    from sqlglot import expressions as exp
+
+    operands = list_operands(node.this) + list_operands(node.expression)
+    divisor = exp.Nullif(this=node.expression.copy(), expression=exp.Literal.number(0))
+    divided = exp.Div(this=exp.paren(node.this.copy()), expression=divisor.copy())
+    if not operands:
+        node.replace(divided)
+        return
+    test = is_numeric(operands)
+    numeric = call("divide_numerics", node.this, divisor)
+    node.replace(choose_by_type(test, exp.case().when(test.copy(), numeric), divided))
+
+
 def _refuse_zero(divisor: Any) -> Any:
     from sqlglot import expressions as exp
 
@@ -198,6 +212,7 @@ ARITHMETIC: Final[dict[str, Callable[[Any, str], None]]] = {
     "NEQ": _compare("not_equal", both=True),
     "Nullif": _translate_null_if,
     "SafeAdd": _translate_safe("Add"),
+    "SafeDivide": _translate_safe_division,
     "SafeMultiply": _translate_safe("Mul"),
     "SafeNegate": _translate_safe("Neg"),
     "SafeSubtract": _translate_safe("Sub"),

@@ -1,4 +1,4 @@
-"""Calls of the functions with the meaning of GoogleSQL that the DuckDB of a statement has, and choices by type."""
+"""Calls of the functions of GoogleSQL that the DuckDB of a statement has, and choices by type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CAST and SAFE_CAST of BigQuery, which read texts more strictly than DuckDB and print values in another way."""
+"""CAST and SAFE_CAST of BigQuery, which read texts more strictly than DuckDB."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from .arithmetic import ARITHMETIC
 from .casts import CASTS, NUMERIC
-from .functions import FUNCTIONS
 from .formats import translate_format, translate_time_format
+from .functions import FUNCTIONS
 from .literals import type_literals
 from .sql import build_translation_error
 

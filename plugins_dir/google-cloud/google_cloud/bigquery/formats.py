@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from localcdap.googlesql.string_format import FormatError, check_pattern
+from localcdap.googlesql.string_format import FormatError, check_pattern, format_string
 
 from .calls import call
 from .sql import SqlError, build_translation_error, describe_position
@@ -124,6 +124,9 @@ def translate_format(node: Any, text: str) -> None:
             raise SqlError(
                 f"{error}{describe_position(text, node)}.", "Write a specifier for each value."
             ) from None
+        if not node.expressions:
+            node.replace(exp.Literal.string(format_string(node.this.name, [])))
+            return
     arguments = [node.this.copy()]
     for value in node.expressions:
         arguments += [exp.Anonymous(this="TYPEOF", expressions=[value.copy()]), value.copy()]

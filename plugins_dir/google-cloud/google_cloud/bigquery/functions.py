@@ -1,4 +1,4 @@
-"""Functions of BigQuery's SQL on texts, bytes, arrays and times that DuckDB lacks, or has with another meaning."""
+"""Functions of BigQuery's SQL that DuckDB lacks, or has with another meaning."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from .calls import call, choose_by_type, get_type_name, list_arguments
-from .sql import SqlError, describe_position
+from .calls import (
+    call,
+    choose_by_type,
+    get_type_name,
+    is_numeric,
+    list_arguments,
+    list_operands,
+)
+from .casts import NUMERIC
+from .sql import SqlError, build_translation_error, describe_position
 
 _Translation = Callable[[Any, str], None]
 
@@ -190,9 +198,28 @@ def _translate_hash(node: Any, _: str) -> None:
         node.replace(call("sha512", node.this))
 
 
-def _translate_logarithm(node: Any, _: str) -> None:
-    if node.expression is None:
-        node.replace(call("ln", node.this))
+def _calculate(name: str) -> _Translation:
+    """Return the translation of a function on numbers, whose result is a NUMERIC if an argument is one."""
+
+    def translate(node: Any, _: str) -> None:
+        from sqlglot import expressions as exp
+
+        arguments = list_arguments(node)
+        if name == "log":
+            arguments.reverse()
+        made = call(name if len(arguments) > 1 or name != "log" else "ln", *arguments)
+        operands = [operand for each in arguments for operand in list_operands(each)]
+        if operands:
+            made = choose_by_type(is_numeric(operands), exp.cast(made, NUMERIC), made)
+        node.replace(made)
+
+    return translate
+
+
+def _translate_to_json(node: Any, text: str) -> None:
+    if len(list_arguments(node)) > 1 or node.args.get("options") is not None:
+        raise build_translation_error(node, text, "Leave out the second argument.")
+    node.replace(call("to_json_string", get_type_name(node.this), node.this))
 
 
 def _check_groups(node: Any, text: str) -> None:
@@ -258,15 +285,17 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "CodePointsToBytes": _call("code_points_to_bytes"),
     "CodePointsToString": _call("code_points_to_string"),
     "DateFromUnixDate": _translate_date_from_unix,
-    "Exp": _call("exp"),
+    "Exp": _calculate("exp"),
     "FarmFingerprint": _call("farm_fingerprint"),
     "GroupConcat": _translate_text_aggregate,
     "JSONExtract": _translate_json,
     "Left": _translate_size("left", "expression"),
     "Like": _translate_like,
-    "Ln": _call("ln"),
+    "Ln": _calculate("ln"),
+    "Log": _calculate("log"),
+    "JSONFormat": _translate_to_json,
     "Normalize": _translate_normalize,
-    "Pow": _call("pow"),
+    "Pow": _calculate("pow"),
     "RegexpExtract": _check_groups,
     "RegexpExtractAll": _check_groups,
     "Repeat": _translate_size("repeat", "times"),
@@ -274,7 +303,7 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "SHA2Digest": _translate_hash,
     "SafeConvertBytesToString": _call("bytes_to_string"),
     "Soundex": _call("soundex"),
-    "Sqrt": _call("sqrt"),
+    "Sqrt": _calculate("sqrt"),
     "StrPosition": _translate_position,
     "String": _translate_string,
     "Substring": _translate_substring,

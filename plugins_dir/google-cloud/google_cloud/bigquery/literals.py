@@ -16,7 +16,7 @@ _WHOLE_PARENTS: Final = (
 )
 """The nodes of sqlglot whose type is that of the whole numbers in them. Not among them: nodes in which a
 literal is a position or a limit (Bracket, Limit, Offset, Ordered, Group, Interval, DataTypeParam)."""
-_SAME_TYPE: Final = (*_ARITHMETIC, "Coalesce", "If", "Greatest", "Least", "Nullif")
+_SAME_TYPE: Final = (*_ARITHMETIC, "Case", "Coalesce", "If", "Greatest", "Least", "Nullif")
 """The nodes of sqlglot in which a fraction has the type of its neighbours."""
 _EXACT_PARENTS: Final = (
     *("EQ", "NEQ", "GT", "GTE", "LT", "LTE", "Between", "In", "NullSafeEQ", "NullSafeNEQ"),
@@ -77,13 +77,16 @@ def _type_fraction(node: Any) -> Any:
     """Return a fraction as FLOAT64, or as a NUMERIC where its neighbours are; None when it can stay."""
     from sqlglot import expressions as exp
 
-    fraction = exp.cast(node.copy(), "DOUBLE")
+    literal = node.this if isinstance(node, exp.Neg) else node
+    fraction = exp.cast(literal.copy(), "DOUBLE")
+    if literal is not node:  # outside, so that -0.0 keeps its sign
+        fraction = exp.Neg(this=fraction)
     parent = type(node.parent).__name__
     if parent in _EXACT_PARENTS:
         return None
     if parent not in _SAME_TYPE:
         return fraction
-    others = [each for each in list_arguments(node.parent) if each is not node]
+    others = [each for each in _list_neighbours(node) if each is not node]
     neighbours = [
         operand
         for each in others
@@ -93,6 +96,19 @@ def _type_fraction(node: Any) -> Any:
     if not neighbours:
         return fraction
     return choose_by_type(is_numeric(neighbours), node.copy(), fraction)
+
+
+def _list_neighbours(node: Any) -> list[Any]:
+    """Return the values beside a literal that have its type; of a CASE the results of its branches."""
+    from sqlglot import expressions as exp
+
+    parent = node.parent
+    if isinstance(parent, exp.If) and isinstance(parent.parent, exp.Case):
+        parent = parent.parent
+    if not isinstance(parent, exp.Case):
+        return list_arguments(parent)
+    results = [each.args["true"] for each in parent.args["ifs"]]
+    return [*results, *filter(None, [parent.args.get("default")])]
 
 
 def _has_only_literals(node: Any) -> bool:
