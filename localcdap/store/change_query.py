@@ -217,6 +217,8 @@ class ChangeQuery(Query):
     ) -> None:
         super().__init__("", limits)
         self._statements = statements
+        self._number = 0
+        """The number of the statement that runs."""
         self._required = required
 
     def carry_out(
@@ -237,21 +239,27 @@ class ChangeQuery(Query):
             self._read.clear()  # the copies are not what the statements read
             before = list_view_sql(engine, schema)
             rows, first = 0, None
-            for statement in self._statements:
-                self._sql = statement
+            for number, statement in enumerate(self._statements, start=1):
+                self._number, self._sql = number, statement
                 for view in self._unreadable:
                     view.retry(engine, before[view.view.name])
                 rows, found = self._run_statement(engine, statement, schema)
                 refuse_cycles(engine, schema, before)
                 first = first if found is None else found
-            self._sql = ""
+            self._sql, self._number = "", 0
             reads = sorted(self._read | _find_named_files(tables, self._statements))
             dropped = [table.name for table in tables if table.query is not None]
             views = list(list_changed_views(engine, schema, before, dropped))
             changed = list(self._write_tables(engine, schema, directory))
             return ChangeResult(changed, views, rows, first, reads)
 
-        return self._run_within_limits(store, tables, schema, work)
+        try:
+            return self._run_within_limits(store, tables, schema, work)
+        except QueryError as error:
+            if not self._number or len(self._statements) == 1:
+                raise
+            message = f"Statement {self._number}: {error.message}"
+            raise QueryError(message, error.corrective_action) from None
 
     def _list_statements(self) -> Sequence[str]:
         return self._statements

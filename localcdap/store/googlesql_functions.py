@@ -108,7 +108,12 @@ def _unless_null(function: Any) -> Any:
     """Return a function whose result is null when an argument is."""
 
     def call(*arguments: Any) -> Any:
-        return None if None in arguments else function(*arguments)
+        if any(argument is None for argument in arguments):
+            return None
+        try:
+            return function(*arguments)
+        except (AttributeError, TypeError):
+            raise GoogleSqlError("An argument has a type that its function does not take") from None
 
     return call
 
