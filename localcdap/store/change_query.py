@@ -9,7 +9,6 @@ The views that statements created, replaced or dropped in the DuckDB that execut
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -207,7 +206,7 @@ class ChangeQuery(Query):
         do not exist yet need not be named.
     """
 
-    _widens = True
+    _is_bigquery = True
 
     def __init__(
         self,
@@ -264,12 +263,6 @@ class ChangeQuery(Query):
     def _list_statements(self) -> Sequence[str]:
         return self._statements
 
-    @contextlib.contextmanager
-    def _open_sandbox(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with super()._open_sandbox() as engine:
-            engine.execute("SET TimeZone = 'UTC'")
-            yield engine
-
     def _run_statement(
         self, engine: duckdb.DuckDBPyConnection, sql: str, schema: str
     ) -> tuple[int, pa.Table | None]:
@@ -303,7 +296,7 @@ def _copy(engine: duckdb.DuckDBPyConnection, table: QueryTable, required: Sequen
     """Replace the view of a table by a table that can be changed."""
     name, source = (
         quote_identifier(table.schema, table.name),
-        quote_identifier(f"{table.schema}.{table.name}"),
+        quote_identifier(table.rows_name),
     )
     engine.execute(f"DROP VIEW {name}")
     engine.execute(f"CREATE TABLE {name} AS FROM {source}")

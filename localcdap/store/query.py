@@ -75,8 +75,8 @@ class QueryLimits(msgspec.Struct, frozen=True):
 class Query:
     """One query. Any thread may cancel it while another runs it."""
 
-    _widens: ClassVar[bool] = False
-    """Whether columns have 64 bits, as in BigQuery."""
+    _is_bigquery: ClassVar[bool] = False
+    """Whether the statements are BigQuery's: times are in UTC, and columns have 64 bits."""
 
     def __init__(self, sql: str, limits: QueryLimits) -> None:
         self._sql = sql
@@ -126,7 +126,7 @@ class Query:
                     stream,
                     schema,
                     lambda table: self._read.add(table.name),
-                    widens=self._widens,
+                    widens=self._is_bigquery,
                 )
                 return work(engine)
         except duckdb.Error as error:
@@ -211,6 +211,8 @@ class Query:
         config = _CONFIG | {"memory_limit": f"{self._limits.memory_mb}MB"}
         engine = duckdb.connect(":memory:", config=config)
         try:
+            if self._is_bigquery:
+                engine.execute("SET TimeZone = 'UTC'")
             with self._lock:
                 if self._ended is not None:
                     raise self._ended

@@ -43,7 +43,7 @@ class ViewDescription(msgspec.Struct, frozen=True):
 class ViewQuery(Query):
     """Reads views. See :class:`Query`."""
 
-    _widens = True
+    _is_bigquery = True
 
     def __init__(self, limits: QueryLimits = _LIMITS) -> None:
         super().__init__("", limits)

@@ -20,6 +20,7 @@ from localcdap.api.errors import NotFoundError, QueryError
 from localcdap.api.tables import Partitioning
 from localcdap.artifacts.loading import load_plugin
 from localcdap.datasets.model import DatasetRequest
+from localcdap.datasets.sql import SqlRequest
 from localcdap.engine.host_client import execute_statements
 from localcdap.engine.messages.host import StatementBatch
 from localcdap.pipeline.service import PipelineRequest
@@ -287,7 +288,7 @@ def test_statements_do_what_they_do_in_bigquery(text, rows):
         ("SELECT CAST(name AS FLOAT64) FROM d.t", "Bad double value: a (line 1", "SAFE_CAST"),
         ("SELECT CAST(name AS DATE) FROM d.t", "Invalid date: 'a' (line 1, column 1).", None),
         ("SELECT CAST('2020-02-30' AS DATE)", "Invalid date: '2020-02-30' (line 1", "SAFE_CAST"),
-        ("SELECT CAST(id * 1e19 AS INT64) FROM d.t", "int64 out of range: 1", "SAFE_CAST"),
+        ("SELECT CAST(id * 1e19 AS INT64) FROM d.t", "int64 out of range: 9", "SAFE_CAST"),
         (
             "SELECT *\nFROM `p`.d.nosuch",
             "Not found: Table d.nosuch was not found (line 2, column 10).",
@@ -297,7 +298,7 @@ def test_statements_do_what_they_do_in_bigquery(text, rows):
         ("SELECT t.nam FROM d.t", "Name nam not found inside t (line 1", "Did you mean name"),
         ("SELECT No_Such(id) FROM d.t", "there is no function 'No_Such' here (line 1", "another"),
         ("SELECT id, COUNT(*) FROM d.t", "column id which is neither grouped nor", "ANY_VALUE"),
-        ("SELECT SUBSTR(id, 1, id) FROM d.t", "No matching signature for function SUBSTR", "CAST"),
+        ("SELECT SUBSTR(id, 1, 2) FROM d.t", "No matching signature for function SUBSTR", "CAST"),
         ("SELECT name + 1 FROM d.t", "for operator + for argument types: STRING, INT64", "CAST"),
         ("SELECT UPPER(id) FROM d.t", "An argument has a type that its function", None),
         ("SELECT FORMAT('%d', name) FROM d.t", "Invalid type for argument 2 to FORMAT;", None),
@@ -531,6 +532,19 @@ def test_columns_of_32_bits_are_widened_by_the_statements_that_change_them(insta
         ("s", Schema.STRING),
     ]
     assert rows(instance, "d.narrow") == [[3_000_000_000, 0.1, "x"]]
+
+
+def test_views_have_the_functions_of_bigquery(instance):
+    run_sql(
+        instance,
+        "CREATE TABLE d.texts AS SELECT ' a\\n' AS s, 5 AS i, CAST('1.5' AS NUMERIC) AS n;"
+        "CREATE VIEW d.printed AS SELECT FORMAT('%t|%d', TRIM(s), i) AS f, n / 3 AS third, "
+        "FARM_FINGERPRINT(s) AS p FROM d.texts",
+    )
+
+    assert rows(instance, "d.printed") == [["a|5", "0.500000000", -8652225139161147351]]
+    found = instance.cdap.sql.query(SqlRequest("SELECT f FROM d.printed")).to_table()
+    assert found.to_pylist() == [{"f": "a|5"}]
 
 
 def test_tables_keep_what_they_are_parted_by_until_they_are_made_again(instance):
