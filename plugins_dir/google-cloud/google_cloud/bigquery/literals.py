@@ -78,7 +78,7 @@ def _type_fraction(node: Any) -> Any:
     from sqlglot import expressions as exp
 
     literal = node.this if isinstance(node, exp.Neg) else node
-    fraction = exp.cast(literal.copy(), "DOUBLE")
+    fraction: Any = exp.cast(literal.copy(), "DOUBLE")
     if literal is not node:  # outside, so that -0.0 keeps its sign
         fraction = exp.Neg(this=fraction)
     parent = type(node.parent).__name__

@@ -89,11 +89,10 @@ def format_position(text: str, start: int) -> str:
 def list_starts(text: str) -> list[int]:
     """Return where each of the statements begins."""
     from sqlglot.dialects.dialect import Dialect
-    from sqlglot.tokens import TokenType
 
     starts, is_first = [], True
     for token in Dialect.get_or_raise(_BIGQUERY).tokenize(text):
-        if token.token_type is TokenType.SEMICOLON:
+        if token.token_type.name == "SEMICOLON":
             is_first = True
         elif is_first:
             starts.append(token.start)
