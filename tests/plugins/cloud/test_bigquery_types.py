@@ -305,7 +305,9 @@ def test_a_sink_widens_the_key_of_a_table_that_others_read(instance, cdap_engine
         for reader in readers:
             reader.join()
 
-    expected = [[[1, first], [3000000000, second]] for first, second in (("a", "b"), ("c", "d"))]
+    expected: list[list[list[Any]]] = [
+        [[1, first], [3000000000, second]] for first, second in (("a", "b"), ("c", "d"))
+    ]
     doubled = [[[2 * id, text] for id, text in rows] for rows in expected]
     assert seen <= {json.dumps(rows) for rows in [[], *expected, *doubled]}
     assert sorted(instance.cdap.tables.read_rows("default", "shop.wide", 9).rows) == expected[1]

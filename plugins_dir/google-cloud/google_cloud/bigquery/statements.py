@@ -271,8 +271,20 @@ def translate_clauses(parsed: Any) -> None:
                     # Only columns of the changed table can be assigned, so that the qualifier is redundant.
                     if isinstance(assigned.this, exp.Column):
                         assigned.this.set("table", None)
+            case exp.Select() if node.args.get("kind") == "STRUCT" and node.is_star:
+                _select_row(node)
             case exp.Unnest() if isinstance(node.args.get("offset"), exp.Identifier):
                 _count_from_zero(node.find_ancestor(exp.Select), node.args["offset"].name)
+
+
+def _select_row(select: Any) -> None:
+    """Make a SELECT AS STRUCT with a star select the rows of a query, each of which is a struct."""
+    from sqlglot import expressions as exp
+
+    inner = select.copy()
+    inner.set("kind", None)
+    rows = exp.alias_(exp.Subquery(this=inner), "row_of_struct", table=True)
+    select.replace(exp.select("row_of_struct").from_(rows))
 
 
 def _translate_copy(create: Any) -> None:
