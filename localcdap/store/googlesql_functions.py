@@ -138,7 +138,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, str]]] = {
     "soundex": (_unless_null(soundex), "VARCHAR"),
     "normalize": (_unless_null(normalize), "VARCHAR"),
     "casefold": (_unless_null(lambda v, form: normalize(v, form, folds_case=True)), "VARCHAR"),
-    "upper": (_unless_null(str.upper), "VARCHAR"),
+    "upper_unicode": (_unless_null(str.upper), "VARCHAR"),
     "sha512": (_unless_null(lambda v: hashlib.sha512(_encode(v)).digest()), "BLOB"),
     "to_code_points": (_unless_null(_list_code_points), "BIGINT[]"),
     "code_points_to_string": (_unless_null(_join_code_points), "VARCHAR"),
@@ -188,7 +188,7 @@ def _check_float(value: str, wrong: str, message: str) -> str:
 
 
 _SIMPLE: Final = "typeof(v) IN ('VARCHAR', 'BIGINT', 'INTEGER', 'HUGEINT', 'BOOLEAN', 'DATE')"
-_NAN: Final = "(typeof({0}) = 'DOUBLE' AND CAST({0} AS VARCHAR) = 'nan')"
+_NAN: Final = "(typeof({0}) = 'DOUBLE' AND isnan(CAST({0} AS DOUBLE)))"
 _START: Final = "CASE WHEN p = 0 OR p < -length(v) THEN 1 ELSE p END"
 _SPACES: Final = r"[\s\v\x{85}\x{a0}\x{2028}\x{2029}\p{Zs}]+"
 _INDEX: Final = _fail_with("'Array index ' || i || ' is out of bounds'")
@@ -203,10 +203,12 @@ _MACROS: Final = (
     f"less_or_equal(a, b) AS a <= b AND (NOT {_NAN.format('b')} OR a IS NULL)",
     (
         "int64(v) AS CASE WHEN typeof(v) = 'VARCHAR' THEN googlesql_parse_int64(v) "
+        "WHEN typeof(v) = 'DOUBLE' THEN CAST(round(CAST(v AS DOUBLE)) AS BIGINT) "
         "ELSE CAST(CAST(v AS DECIMAL(38, 18)) AS BIGINT) END"
     ),
     (
         "safe_int64(v) AS CASE WHEN typeof(v) = 'VARCHAR' THEN googlesql_parse_int64_or_null(v) "
+        "WHEN typeof(v) = 'DOUBLE' THEN TRY_CAST(round(CAST(v AS DOUBLE)) AS BIGINT) "
         "ELSE TRY_CAST(TRY_CAST(v AS DECIMAL(38, 18)) AS BIGINT) END"
     ),
     f"string(v) AS CASE WHEN {_SIMPLE} THEN {_TEXT} ELSE googlesql_to_string(v) END",
@@ -248,6 +250,7 @@ _MACROS: Final = (
     f"ltrim(v) AS regexp_replace(v, '^{_SPACES}', '')",
     f"rtrim(v) AS regexp_replace(v, '{_SPACES}$', '')",
     f"trim(v) AS regexp_replace(v, '^{_SPACES}|{_SPACES}$', '', 'g')",
+    "upper(v) AS CASE WHEN strlen(v) = length(v) THEN upper(v) ELSE googlesql_upper_unicode(v) END",
     "unicode(v) AS CASE WHEN v = '' THEN 0 ELSE unicode(v) END",
     f"element(v, i) AS v[CASE WHEN i < 1 OR i > len(v) THEN {_INDEX} ELSE i END]",
     f"element_from_zero(v, i) AS v[CASE WHEN i < 0 OR i >= len(v) THEN {_INDEX} ELSE i + 1 END]",
