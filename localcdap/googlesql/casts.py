@@ -6,7 +6,7 @@ import decimal
 import re
 from typing import Any, Final
 
-from .printing import print_decimal, print_float, print_value
+from .value_texts import print_decimal, print_float, print_value
 
 _INT64: Final = re.compile(r"\s*([-+]?)(?:0[xX]([0-9a-fA-F]+)|([0-9]+))\s*")
 _MOST: Final = 2**63 - 1

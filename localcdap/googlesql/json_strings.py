@@ -9,7 +9,7 @@ import json
 import math
 from typing import Any, Final
 
-from .printing import print_decimal, print_float, print_json, print_time
+from .value_texts import print_decimal, print_float, print_json, print_time
 
 _MOST_EXACT: Final = 2**53
 """The largest whole number that JSON readers hold exactly; larger ones are texts."""

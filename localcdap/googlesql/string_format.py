@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from .printing import name_type, print_json, print_literal, print_value
+from .value_texts import name_type, print_json, print_literal, print_value
 
 _PART: Final = re.compile(
     r"(?P<text>[^%]+)|"
@@ -28,7 +28,7 @@ _EXACT: Final = decimal.Context(prec=2000, rounding=decimal.ROUND_HALF_UP)
 _JSON: Final = "JSON"
 
 
-class FormatError(ValueError):
+class FormatPatternError(ValueError):
     """A format that is invalid, or does not fit its arguments."""
 
 
@@ -46,7 +46,7 @@ def format_string(pattern: str | None, arguments: Sequence[tuple[str, Any]]) -> 
 
     :param arguments: each with the name of its type in DuckDB.
     :returns: None when the pattern is null, or a value of another specifier than ``%t`` and ``%T``.
-    :raises FormatError: in the words of GoogleSQL.
+    :raises FormatPatternError: in the words of GoogleSQL.
     """
     if pattern is None:
         return None
@@ -60,7 +60,7 @@ def check_pattern(pattern: str, given: int) -> Sequence[_Specifier]:
     """Return the parts of a pattern.
 
     :param given: the number of arguments after the pattern.
-    :raises FormatError: when it is not a pattern, or not one for so many arguments.
+    :raises FormatPatternError: when it is not a pattern, or not one for so many arguments.
     """
     specifiers = _parse_pattern(pattern)
     needed = sum(
@@ -68,7 +68,7 @@ def check_pattern(pattern: str, given: int) -> Sequence[_Specifier]:
     )
     if needed != given:
         size = "few" if given < needed else "many"
-        raise FormatError(
+        raise FormatPatternError(
             f'Too {size} arguments to FORMAT for pattern "{pattern}"; '
             f"Expected {needed + 1}; Got {given + 1}"
         )
@@ -81,17 +81,17 @@ def _parse_pattern(pattern: str) -> tuple[_Specifier, ...]:
     while at < len(pattern):
         part = _PART.match(pattern, at)
         if part is None:
-            raise FormatError(f'Invalid FORMAT string: "{pattern}"')
+            raise FormatPatternError(f'Invalid FORMAT string: "{pattern}"')
         at = part.end()
         letter = part["letter"]
         if letter is None:
             found.append(_Specifier("", text=part["text"]))
         elif letter == "%":
             if part[0] != "%%":
-                raise FormatError(f'Invalid FORMAT string: "{pattern}"')
+                raise FormatPatternError(f'Invalid FORMAT string: "{pattern}"')
             found.append(_Specifier("", text="%"))
         elif letter not in _LETTERS:
-            raise FormatError(
+            raise FormatPatternError(
                 f'Invalid format specifier character "{letter}" in FORMAT string: "{pattern}"'
             )
         else:
@@ -109,7 +109,9 @@ def _format_one(specifier: _Specifier, values: Iterator[tuple[int, tuple[str, An
     if width is None or precision is None or (value is None and letter not in "tT"):
         return None
     if abs(width) > _MOST_WIDTH:
-        raise FormatError(f"Output string too long while evaluating FORMAT; limit {_MOST_WIDTH}")
+        raise FormatPatternError(
+            f"Output string too long while evaluating FORMAT; limit {_MOST_WIDTH}"
+        )
     if width < 0:
         flags, width = f"{flags}-", -width
     digits = None if precision < 0 else precision
@@ -140,9 +142,9 @@ def _read_size(size: str, values: Iterator[tuple[int, tuple[str, Any]]]) -> int 
     return None if value is None else int(value)
 
 
-def _build_type_error(number: int, wanted: str, value: Any, type: str = "") -> FormatError:
+def _build_type_error(number: int, wanted: str, value: Any, type: str = "") -> FormatPatternError:
     given = type if type == _JSON else name_type(value)
-    return FormatError(
+    return FormatPatternError(
         f"Invalid type for argument {number} to FORMAT; Expected {wanted}; Got {given}"
     )
 

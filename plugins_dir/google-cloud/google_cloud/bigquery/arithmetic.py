@@ -142,6 +142,15 @@ def _can_be_nan(node: Any) -> bool:
     return name not in _NEVER_NAN
 
 
+def _is_no_number(node: Any) -> bool:
+    """Return whether a value is a text, time or BOOL, as far as the text of a statement tells."""
+    from sqlglot import expressions as exp
+
+    if isinstance(node, exp.Cast):
+        return node.to.this.name in ("DATE", "DATETIME", "TIME", "TIMESTAMP", "TIMESTAMPTZ")
+    return isinstance(node, exp.Boolean) or bool(node.is_string)
+
+
 def _compare(name: str, *, both: bool, swaps: bool = False) -> Callable[[Any, str], None]:
     """Return the translation of a comparison, which is false with NaN; DuckDB's NaN is the largest number.
 
@@ -155,6 +164,7 @@ def _compare(name: str, *, both: bool, swaps: bool = False) -> Callable[[Any, st
         if swaps:
             left, right = right, left
         differs = _can_be_nan(right) and (not both or _can_be_nan(left))
+        differs = differs and not _is_no_number(left)
         is_row = isinstance(left, exp.Tuple | exp.Struct) or isinstance(
             right, exp.Tuple | exp.Struct
         )

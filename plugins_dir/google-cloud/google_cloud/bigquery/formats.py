@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from localcdap.googlesql.string_format import FormatError, check_pattern, format_string
+from localcdap.googlesql.string_format import FormatPatternError, check_pattern, format_string
 
 from .calls import call
 from .sql import SqlError, build_translation_error, describe_position
@@ -120,7 +120,7 @@ def translate_format(node: Any, text: str) -> None:
     if node.this.is_string:
         try:
             check_pattern(node.this.name, len(node.expressions))
-        except FormatError as error:
+        except FormatPatternError as error:
             raise SqlError(
                 f"{error}{describe_position(text, node)}.", "Write a specifier for each value."
             ) from None
