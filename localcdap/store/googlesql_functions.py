@@ -250,7 +250,7 @@ _MACROS: Final = (
     f"ltrim(v) AS regexp_replace(v, '^{_SPACES}', '')",
     f"rtrim(v) AS regexp_replace(v, '{_SPACES}$', '')",
     f"trim(v) AS regexp_replace(v, '^{_SPACES}|{_SPACES}$', '', 'g')",
-    "upper(v) AS CASE WHEN strlen(v) = length(v) THEN upper(v) ELSE googlesql_upper_unicode(v) END",
+    "upper(v) AS CASE WHEN strlen(upper(v)) = length(v) THEN upper(v) ELSE googlesql_upper_unicode(v) END",
     "unicode(v) AS CASE WHEN v = '' THEN 0 ELSE unicode(v) END",
     f"element(v, i) AS v[CASE WHEN i < 1 OR i > len(v) THEN {_INDEX} ELSE i END]",
     f"element_from_zero(v, i) AS v[CASE WHEN i < 0 OR i >= len(v) THEN {_INDEX} ELSE i + 1 END]",

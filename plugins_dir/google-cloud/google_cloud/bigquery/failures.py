@@ -196,6 +196,8 @@ def _explain_signature(signature: re.Match[str], text: str, start: int) -> Expla
     types = [_TYPES.get(each, each) for each in signature["types"].split(", ")]
     place = _find_place(text, start, shown.removeprefix("operator "))
     kind = shown if shown.startswith("operator") else f"function {shown}"
+    if kind != shown and _find_name(text, start, shown) is None:
+        kind = "a function"  # one that the translation of another uses
     return Explanation(
         f"No matching signature for {kind} for argument types: {', '.join(types)}{place}.",
         "Convert the arguments, for example with CAST.",
