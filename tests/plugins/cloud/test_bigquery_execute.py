@@ -164,6 +164,21 @@ def test_temporary_tables_have_no_dataset_and_are_in_no_list_of_changes():
 
 
 @pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("SELECT 1, id, COUNT(*), id + 1 AS x FROM d.t GROUP BY id", ["f0_", "id", "f1_", "x"]),
+        ("SELECT SUM(id) FROM d.t UNION ALL SELECT 5", ["f0_"]),
+        ("WITH a AS (SELECT MAX(id) AS m FROM d.t) SELECT *, m * 2 FROM a", ["m", "f0_"]),
+        ("SELECT t.name, (t.id) FROM d.t", ["name", "f0_"]),
+    ],
+)
+def test_columns_without_a_name_get_that_of_bigquery(text: str, names: list[str]):
+    (found,) = module("statements").translate_statements(text)
+    with held() as engine:
+        assert engine.sql(found.sql).columns == names
+
+
+@pytest.mark.parametrize(
     ("expression", "value"),
     [
         ("DATE_TRUNC(d, MONTH)", datetime.date(2026, 2, 1)),
