@@ -92,7 +92,8 @@ class StageConfigurer:
         self.columns: dict[str, dict[str, str]] = {}
         """Set by a sink that declares no dataset for its table: by table, the type of each column, a text
         that is equal for values that one column can hold. Sinks of one table must not differ; they write one
-        after the other, and a table that does not exist yet takes its columns from the first."""
+        after the other, and a table that does not exist yet takes its columns from the first. The name
+        ``dataset.*`` stands for tables of which only the run tells, all that begin with ``dataset.``"""
         self.in_run = False
         """Whether the run process configures the stage. A missing input then fails the run when it is read,
         because a condition may leave the stage out."""

@@ -9,7 +9,6 @@ The views that statements created, replaced or dropped in the DuckDB that execut
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from localcdap.store.database_errors import extract_message
 from localcdap.store.query import Query, QueryLimits
 from localcdap.store.query_tables import QueryTable, list_view_sql
 from localcdap.store.store import Store
+from localcdap.store.wide_types import widen_columns
 
 if TYPE_CHECKING:
     import duckdb
@@ -206,6 +206,8 @@ class ChangeQuery(Query):
         do not exist yet need not be named.
     """
 
+    _is_bigquery = True
+
     def __init__(
         self,
         statements: Sequence[str],
@@ -214,6 +216,8 @@ class ChangeQuery(Query):
     ) -> None:
         super().__init__("", limits)
         self._statements = statements
+        self._number = 0
+        """The number of the statement that runs."""
         self._required = required
 
     def carry_out(
@@ -230,31 +234,34 @@ class ChangeQuery(Query):
             for table in tables:
                 if table.name in self._required:
                     _copy(engine, table, self._required[table.name])
-            _widen_columns(engine)
+            widen_columns(engine)
             self._read.clear()  # the copies are not what the statements read
             before = list_view_sql(engine, schema)
             rows, first = 0, None
-            for statement in self._statements:
-                self._sql = statement
+            for number, statement in enumerate(self._statements, start=1):
+                self._number, self._sql = number, statement
                 for view in self._unreadable:
                     view.retry(engine, before[view.view.name])
                 rows, found = self._run_statement(engine, statement, schema)
                 refuse_cycles(engine, schema, before)
                 first = first if found is None else found
-            self._sql = ""
+            self._sql, self._number = "", 0
             reads = sorted(self._read | _find_named_files(tables, self._statements))
             dropped = [table.name for table in tables if table.query is not None]
             views = list(list_changed_views(engine, schema, before, dropped))
             changed = list(self._write_tables(engine, schema, directory))
             return ChangeResult(changed, views, rows, first, reads)
 
-        return self._run_within_limits(store, tables, schema, work)
+        try:
+            return self._run_within_limits(store, tables, schema, work)
+        except QueryError as error:
+            if not self._number or len(self._statements) == 1:
+                raise
+            message = f"Statement {self._number}: {error.message}"
+            raise QueryError(message, error.corrective_action) from None
 
-    @contextlib.contextmanager
-    def _open_sandbox(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with super()._open_sandbox() as engine:
-            engine.execute("SET TimeZone = 'UTC'")
-            yield engine
+    def _list_statements(self) -> Sequence[str]:
+        return self._statements
 
     def _run_statement(
         self, engine: duckdb.DuckDBPyConnection, sql: str, schema: str
@@ -289,7 +296,7 @@ def _copy(engine: duckdb.DuckDBPyConnection, table: QueryTable, required: Sequen
     """Replace the view of a table by a table that can be changed."""
     name, source = (
         quote_identifier(table.schema, table.name),
-        quote_identifier(f"{table.schema}.{table.name}"),
+        quote_identifier(table.rows_name),
     )
     engine.execute(f"DROP VIEW {name}")
     engine.execute(f"CREATE TABLE {name} AS FROM {source}")
@@ -321,7 +328,7 @@ def _run_statement(engine: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, pa
     if kinds != ["SELECT"]:
         changed = engine.execute(sql).fetchone()
         if kinds != ["DROP"]:
-            _widen_columns(engine)
+            widen_columns(engine)
         return (changed[0] if changed and isinstance(changed[0], int) else 0), None
     with engine.sql(sql).to_arrow_reader(_BATCH_ROWS) as reader:
         rows, first = 0, pa.Table.from_batches([], reader.schema)
@@ -332,29 +339,6 @@ def _run_statement(engine: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, pa
         return rows, first
 
 
-def _widen_columns(engine: duckdb.DuckDBPyConnection) -> None:
-    """Change columns of fewer than 64 bits, and those of sums, to types of 64 bits.
-
-    BigQuery has no others: INT64 and FLOAT64. A sum that BIGINT does not hold is an error, as in BigQuery.
-    """
-    for database, schema, table, column, held in engine.execute(_TYPES).fetchall():
-        wide = _NARROW.sub(lambda match: _WIDE.get(match[1], match[0]), held)
-        if wide != held:
-            name = quote_identifier(database, schema, table)
-            engine.execute(f"ALTER TABLE {name} ALTER {quote_identifier(column)} TYPE {wide}")
-
-
-_INTEGERS: Final = ("TINYINT", "SMALLINT", "INTEGER", "HUGEINT")
-_WIDE: Final = {"FLOAT": "DOUBLE"} | {
-    sign + name: "BIGINT" for name in (*_INTEGERS, "BIGINT") for sign in ("", "U")
-}
-_NARROW: Final = re.compile(rf"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\b({"|".join(_WIDE)})(?=[,)\[]|$)""")
-"""Matches the types in the text of a column's type, but no name of a field, which a blank follows."""
-_TYPES: Final = (
-    "SELECT c.database_name, c.schema_name, c.table_name, c.column_name, c.data_type "
-    "FROM duckdb_columns() c JOIN duckdb_tables() t USING (database_name, schema_name, table_name) "
-    "WHERE NOT c.internal"
-)
 _COLUMNS: Final = (
     "SELECT c.table_name, c.column_name, c.is_nullable FROM duckdb_columns() c "
     "JOIN duckdb_tables() t USING (schema_name, table_name) WHERE c.schema_name = ? "

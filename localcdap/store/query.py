@@ -12,12 +12,13 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import msgspec
 
 from localcdap.api.errors import QueryError
 from localcdap.store.database_errors import find_file_fault, query_error
+from localcdap.store.googlesql_functions import register_functions, uses_functions
 from localcdap.store.query_tables import QueryTable, UnreadableTable, create_query_tables
 from localcdap.store.store import Store
 
@@ -73,6 +74,9 @@ class QueryLimits(msgspec.Struct, frozen=True):
 class Query:
     """One query. Any thread may cancel it while another runs it."""
 
+    _is_bigquery: ClassVar[bool] = False
+    """Whether the statements are BigQuery's: times are in UTC, and columns have 64 bits."""
+
     def __init__(self, sql: str, limits: QueryLimits) -> None:
         self._sql = sql
         self._limits = limits
@@ -113,8 +117,15 @@ class Query:
         timer.start()
         try:
             with store.open_streams() as stream, self._open_sandbox() as engine:
+                if uses_functions([*self._list_statements(), *(t.query or "" for t in tables)]):
+                    register_functions(engine)
                 self._unreadable = create_query_tables(
-                    engine, tables, stream, schema, lambda table: self._read.add(table.name)
+                    engine,
+                    tables,
+                    stream,
+                    schema,
+                    lambda table: self._read.add(table.name),
+                    widens=self._is_bigquery,
                 )
                 return work(engine)
         except duckdb.Error as error:
@@ -134,6 +145,10 @@ class Query:
             raise query_error(ValueError(message), self._sql, self._limits.memory_mb) from None
         finally:
             timer.cancel()
+
+    def _list_statements(self) -> Sequence[str]:
+        """Return the statements that run."""
+        return [self._sql]
 
     def _answer(
         self, engine: duckdb.DuckDBPyConnection
@@ -195,6 +210,8 @@ class Query:
         config = _CONFIG | {"memory_limit": f"{self._limits.memory_mb}MB"}
         engine = duckdb.connect(":memory:", config=config)
         try:
+            if self._is_bigquery:
+                engine.execute("SET TimeZone = 'UTC'")
             with self._lock:
                 if self._ended is not None:
                     raise self._ended

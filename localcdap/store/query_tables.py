@@ -21,6 +21,7 @@ from localcdap.store.file_tables import (
     describe_columns,
     open_files,
 )
+from localcdap.store.wide_types import select_wide
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,6 +49,11 @@ class QueryTable(msgspec.Struct, frozen=True):
     """The files of a file set; None for a table in the store and for a view."""
     is_named: bool = True
     """Whether a statement or view may read these files."""
+
+    @property
+    def rows_name(self) -> str:
+        """The name of what is read in DuckDB. It begins like no table: it hides tables of that name."""
+        return f"rows of {self.schema}.{self.name}"
 
 
 class FileTables(Protocol):
@@ -102,9 +108,8 @@ class UnreadableTable:
 
     def register(self, engine: duckdb.DuckDBPyConnection) -> None:
         """Create a view that raises the error."""
-        registered = f"{self.view.schema}.{self.view.name}"
-        engine.register(registered, self)
-        _create_view(engine, self.view, f"FROM {quote_identifier(registered)}")
+        engine.register(self.view.rows_name, self)
+        _create_view(engine, self.view, f"FROM {quote_identifier(self.view.rows_name)}")
         self._raises = True
 
     def retry(self, engine: duckdb.DuckDBPyConnection, unchanged: str) -> None:
@@ -199,10 +204,14 @@ def create_query_tables(
     stream: Callable[[str], Any],
     schema: str,
     on_read: Callable[[QueryTable], None] = lambda _: None,
+    *,
+    widens: bool = False,
 ) -> list[UnreadableTable]:
     """Create the tables and views, make ``schema`` that of names without one, and lock the configuration.
 
     :param on_read: called with each table whose rows a statement begins to read, also through a view.
+    :param widens: whether columns have 64 bits where those of the tables have fewer; in any case those of the
+        tables that views read, which are BigQuery's.
     :returns: what the caller may not read, and the views whose query fails.
     """
     for name in dict.fromkeys([schema, *(table.schema for table in tables)]):
@@ -211,6 +220,7 @@ def create_query_tables(
     for each in refused:
         each.register(engine)
     allowed = [table for table in tables if table.refusal is None]
+    viewed = " ".join(table.query or "" for table in allowed).lower()
     for table in allowed:
         if table.query is not None:
             continue
@@ -221,9 +231,13 @@ def create_query_tables(
             unusable.register(engine)
             refused.append(unusable)
             continue
-        registered = f"{table.schema}.{table.name}"
-        engine.register(registered, opened)
-        _create_view(engine, table, f"FROM {quote_identifier(registered)}")
+        engine.register(table.rows_name, opened)
+        rows = f"FROM {quote_identifier(table.rows_name)}"
+        if widens or table.name.lower() in viewed:
+            found = engine.sql(f"{rows} LIMIT 0")
+            types = [str(type) for type in found.types]
+            rows = select_wide(found.columns, types, quote_identifier(table.rows_name))
+        _create_view(engine, table, rows)
     views = [table for table in allowed if table.query is not None]
     unreadable = _create_views(engine, views, refused)
     engine.execute(f"SET schema = {quote_identifier(schema)}")

@@ -25,6 +25,7 @@ from localcdap.store.backup import (
 from localcdap.store.commit_log import CommitLog, open_after_checkpoint
 from localcdap.store.database_errors import translate_errors
 from localcdap.store.database_file import remove_temporary_files
+from localcdap.store.googlesql_functions import register_functions, uses_functions
 from localcdap.store.migration import SHIPPED, migrate, read_migrations
 
 if TYPE_CHECKING:
@@ -141,6 +142,11 @@ class Transaction:
         It is called before other writers go on.
         """
         self._undoing.append(action)
+
+    def define_functions(self, text: str) -> None:
+        """Define the functions of GoogleSQL for the statements that follow, if a text uses them."""
+        if uses_functions([text]):
+            register_functions(self._cursor)
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a statement with a ``?`` for each parameter, and return the rows of its result.

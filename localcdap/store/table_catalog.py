@@ -369,6 +369,8 @@ class ViewDescription(msgspec.Struct, frozen=True):
 class ViewQuery(Query):
     """Reads views. See :class:`Query`."""
 
+    _is_bigquery = True
+
     def __init__(self, limits: QueryLimits = _LIMITS) -> None:
         super().__init__("", limits)
 

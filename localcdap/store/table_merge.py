@@ -94,6 +94,7 @@ def merge(tx: Transaction, table: str, schema: Schema, source: str, how: TableWr
     rest = [column for column in columns if column not in keys] or columns[:1]
     matched = " AND ".join(f"held.{key} = given.{key}" for key in keys)
     if how.among is not None:
+        tx.define_functions(how.among)
         matched = f"{check_condition(tx, how.among)} AND {matched}"
     assigned = ", ".join(f"{column} = given.{column}" for column in rest)
     made = ", ".join(f"given.{column}" for column in columns)

@@ -75,6 +75,56 @@ def world(instance: Instance, tmp_path: Path) -> World:
     return World(instance, tmp_path)
 
 
+def append_narrow(world: World, name: str) -> None:
+    """Make a table with columns of 32 bits, as other plugins and earlier versions do."""
+    narrow = Schema.record("narrow", [("id", Schema.INT), ("many", Schema.array(Schema.INT))])
+    file = world.folder / "narrow.parquet"
+    columns = {"id": pa.int32(), "many": pa.list_(pa.int32())}
+    pq.write_table(pa.table({"id": [100_000], "many": [[50_000]]}, pa.schema(columns)), file)
+    with world.store.transaction() as tx:
+        world.held.append(tx, "default", name, narrow, [file])
+
+
+def test_columns_of_32_bits_are_read_as_those_of_64(world: World):
+    append_narrow(world, "s.narrow")
+
+    world.do(
+        'CREATE TABLE "s.made" AS SELECT id * id AS q, many[1] * 60000 AS m FROM "s.narrow"',
+        'CREATE VIEW "s.squares" AS SELECT id * id AS q, id FROM "s.narrow"',
+        changes="s.made s.squares",
+    )
+
+    assert world.rows("s.made") == [(10_000_000_000, 3_000_000_000)]
+    assert world.rows("s.squares") == [(10_000_000_000, 100_000)]
+    assert world.query('SELECT q FROM "s.squares"') == [(10_000_000_000,)]
+    file = world.folder / "squares.parquet"
+    snapshot = world.held.export_parquet("default", "s.squares", file)
+    assert snapshot.schema.field("id").schema.non_nullable == Schema.LONG
+    assert pq.read_table(file).to_pylist() == [{"q": 10_000_000_000, "id": 100_000}]
+    held = world.held.read_schemas("default")["s.narrow"]
+    assert held.field("id").schema == Schema.INT  # reading changes nothing
+
+
+def test_the_functions_of_bigquery_are_there_where_a_view_is_read(world: World):
+    world.do(
+        "CREATE VIEW \"s.printed\" AS SELECT googlesql_format('%t', TYPEOF(price), price) AS p, "
+        "googlesql_int64('0x1A') AS i FROM \"s.items\"",
+        changes="s.printed",
+    )
+
+    assert world.rows("s.printed") == [("1.5", 26), ("20", 26)]
+    assert world.query('SELECT max(p) FROM "s.printed"') == [("20",)]
+
+
+def test_a_view_has_its_times_in_utc(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    world.do(
+        'CREATE VIEW "s.days" AS SELECT CAST(seen AS DATE) AS d FROM "s.items"', changes="s.days"
+    )
+
+    assert world.rows("s.days") == [(None,), (datetime.date(2026, 1, 2),)]
+
+
 def test_a_view_is_executed_whenever_it_is_read(world: World):
     world.do(DEAR, changes="s.dear")
     assert world.rows("s.dear") == [(2, decimal.Decimal("20.00"))]

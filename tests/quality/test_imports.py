@@ -30,7 +30,10 @@ HEAVY = (
     "py_mini_racer",
 )
 WITH_TEXTUAL = ("tui",)
-FOR_PLUGINS = [["api"], ["files"], ["java"], ["plugin_lib"], ["processes"], ["workspace_views"]]
+FOR_PLUGINS = [
+    [name]
+    for name in ("api", "files", "googlesql", "java", "plugin_lib", "processes", "workspace_views")
+]
 IN_SPARK = {"localcdap.engine.local.worker_daemon"}
 """Modules that run inside Spark's own Python processes, whose first import is pyspark."""
 

@@ -110,6 +110,11 @@ def test_repeated_keys_without_an_order_are_refused(table):
         ("upsert", "held.at >= 2", [item(1, 1, "a"), item(1, 9, "x"), item(2, 9, "x")]),
         ("update", "held.at >= 2", [item(1, 1, "a"), item(2, 9, "x")]),
         ("update", "held.at < given.at AND held.v IN ('a')", [item(1, 9, "x"), item(2, 2, "b")]),
+        (
+            "update",
+            "googlesql_less(1, googlesql_int64('2') * held.at - 2)",
+            [item(1, 1, "a"), item(2, 9, "x")],
+        ),
         ("update", "true -- whatever", [item(1, 9, "x"), item(2, 9, "x")]),
     ],
 )

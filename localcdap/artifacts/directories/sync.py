@@ -35,7 +35,7 @@ _INSPECTIONS: Final = min(3, os.cpu_count() or 1)
 """Artifacts that are inspected at the same time. The pool of plugin workers has three for calls that may take
 long."""
 _PACKAGE: Final = Path(__file__).parents[2]
-_BASE_PACKAGES: Final = ("api", "java", "plugin_lib")
+_BASE_PACKAGES: Final = ("api", "googlesql", "java", "plugin_lib")
 """The packages that plugins build on: with another version of these, a plugin may have other properties."""
 
 

@@ -30,6 +30,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import reduce
+from itertools import chain, product
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
@@ -301,14 +302,20 @@ def _group_by_table(sinks: Sequence[PlannedSink]) -> list[list[PlannedSink]]:
     """Return together the sinks that write one table, which the first of them may create."""
     groups: list[list[PlannedSink]] = []
     for sink in sinks:
-        tables = {*sink.stage.tables}
-        shared = (g for g in groups if any(tables.intersection(s.stage.tables) for s in g))
-        group = next(shared, None)
-        if group is None:
-            groups.append([sink])
-        else:
-            group.append(sink)
+        shared = [g for g in groups if any(_write_one_table(sink, other) for other in g)]
+        rest = [group for group in groups if group not in shared]
+        groups = [*rest, [*chain.from_iterable(shared), sink]]
     return groups
+
+
+def _write_one_table(first: PlannedSink, second: PlannedSink) -> bool:
+    """Return whether two sinks may write the same table; ``dataset.*`` stands for all of a dataset."""
+    pairs = product(first.stage.tables, second.stage.tables)
+    return any(a == b or _is_among(a, b) or _is_among(b, a) for a, b in pairs)
+
+
+def _is_among(table: str, tables: str) -> bool:
+    return tables.endswith(".*") and table.startswith(tables.removesuffix("*"))
 
 
 def _write_group(group: Sequence[PlannedSink], flow: Flow, spark: SparkSession, tag: str) -> None:

@@ -273,6 +273,38 @@ def test_records_go_into_the_tables_that_arguments_name(instance, cdap_engine_di
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("first", ["A", "Z"])
+def test_a_sink_of_many_tables_shares_a_new_table(instance, cdap_engine_directory, first: str):
+    (instance.home.path / "both.csv").write_text("a,2024-01-02T03:04:05\n")
+    moment = Schema.record("r", [("name", Schema.STRING), ("d", Schema.DATETIME)])
+    text = Schema.record("r", [("name", Schema.STRING), ("d", Schema.STRING)])
+    source = stage(
+        "batchsource", "File", referenceName="r", path="both.csv", format="csv", schema=str(moment)
+    )
+    dataset = f"shared_{first.lower()}"
+    sinks = {
+        first: multi(dataset=dataset),
+        "M": table("batchsink", dataset=dataset, table="a", schema=str(text)),
+        "N": multi(dataset=dataset),
+    }
+
+    run = instance.run(fork(source, **sinks), arguments={"multisink.a": str(moment)})
+
+    assert run.error is None
+    rows = instance.cdap.tables.read_rows("default", f"{dataset}.a", 9).rows
+    assert rows == [["a", "2024-01-02T03:04:05"]] * 3
+
+    (instance.home.path / "both.csv").write_text("b,2024-01-02T03:04:05\n")
+    less = {
+        **sinks,
+        first: table("batchsink", dataset=dataset, table="b", **typed(name=Schema.STRING)),
+    }
+    failed = instance.run(fork(source, **less), arguments={"multisink.b": str(moment)})
+    assert failed.error is not None
+    assert f"Table '{dataset}.b' has no column 'd'." in failed.error.message
+
+
+@pytest.mark.spark
 def test_texts_become_the_types_of_their_tables(instance, cdap_engine_directory):
     (instance.home.path / "texts.csv").write_text("1,2026-01-02,a\nx,y,b\n")
     fields = [(name, Schema.STRING.as_nullable) for name in ("id", "day", "name")]

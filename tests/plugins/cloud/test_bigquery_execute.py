@@ -19,9 +19,11 @@ from localcdap.api.errors import NotFoundError, QueryError
 from localcdap.api.tables import Partitioning
 from localcdap.artifacts.loading import load_plugin
 from localcdap.datasets.model import DatasetRequest
+from localcdap.datasets.sql import SqlRequest
 from localcdap.engine.host_client import execute_statements
 from localcdap.engine.messages.host import StatementBatch
 from localcdap.pipeline.service import PipelineRequest
+from localcdap.store.googlesql_functions import register_functions
 from localcdap.testing import artifact_ref
 from localcdap.testing.instance import TemporaryInstance
 
@@ -40,7 +42,7 @@ def module(name: str) -> Any:
         (
             "SELECT i.id FROM `some-project.shop.items` i WHERE SAFE_CAST(i.id AS STRING) = '1'",
             None,
-            "SELECT i.id FROM \"shop.items\" AS i WHERE TRY_CAST(i.id AS TEXT) = '1'",
+            "SELECT i.id FROM \"shop.items\" AS i WHERE GOOGLESQL_SAFE_STRING(i.id) = '1'",
         ),
         (
             "DELETE shop.items WHERE true",
@@ -123,9 +125,17 @@ def test_statements_of_bigquery_become_those_of_duckdb(text, changes, sql):
         ("SELECT * FROM ML.PREDICT(MODEL d.m, (SELECT 1))", "is not a table"),
         ("SELECT ML.F(1)", "There is no function 'ML.F' here (line 1, column 8)."),
         ("SELECT x FROM d.t WHERE _PARTITIONDATE > '2026-01-01'", "ingestion times are not stored"),
-        ("SELECT FORMAT('%q', x) FROM d.t", "'FORMAT('%q', x)' is not translated (line 1, column"),
-        ("SELECT FORMAT('%d %d', x) FROM d.t", "is not translated (line 1, column"),
-        ("SELECT FORMAT('%d', x, y) FROM d.t", "is not translated (line 1, column"),
+        (
+            "SELECT FORMAT('%q', x) FROM d.t",
+            'Invalid format specifier character "q" in FORMAT string: "%q" (line 1, column',
+        ),
+        ("SELECT FORMAT('%d %d', x) FROM d.t", 'Too few arguments to FORMAT for pattern "%d %d"'),
+        ("SELECT FORMAT('%d', x, y) FROM d.t", 'Too many arguments to FORMAT for pattern "%d"'),
+        ("SELECT REGEXP_EXTRACT(x, '(a)(b)') FROM d.t", "not have more than 1 capturing group"),
+        (
+            "SELECT TIMESTAMP_ADD(x, INTERVAL 1 MONTH) FROM d.t",
+            "TIMESTAMP_ADD does not support the MONTH date part (line 1, column",
+        ),
         ("SELECT FORMAT_DATE('%J', x) FROM d.t", "is not translated (line 1, column"),
         ("SELECT EXTRACT(WEEK(FRIDAY) FROM x) FROM d.t", "is not translated (line 1, column"),
     ],
@@ -151,6 +161,21 @@ def test_temporary_tables_have_no_dataset_and_are_in_no_list_of_changes():
             'MERGE INTO "temp"."main"."t" AS "t" USING "d.t" AS u ON t.a = u.a WHEN MATCHED THEN DELETE',
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("SELECT 1, id, COUNT(*), id + 1 AS x FROM d.t GROUP BY id", ["f0_", "id", "f1_", "x"]),
+        ("SELECT SUM(id) FROM d.t UNION ALL SELECT 5", ["f0_"]),
+        ("WITH a AS (SELECT MAX(id) AS m FROM d.t) SELECT *, m * 2 FROM a", ["m", "f0_"]),
+        ("SELECT t.name, (t.id) FROM d.t", ["name", "f0_"]),
+    ],
+)
+def test_columns_without_a_name_get_that_of_bigquery(text: str, names: list[str]):
+    (found,) = module("statements").translate_statements(text)
+    with held() as engine:
+        assert engine.sql(found.sql).columns == names
 
 
 @pytest.mark.parametrize(
@@ -181,13 +206,13 @@ def test_temporary_tables_have_no_dataset_and_are_in_no_list_of_changes():
         ("FORMAT_TIMESTAMP('%E*S %E3S', TIMESTAMP '2026-01-01 00:00:07.25')", "07.25 07.250"),
         ("FORMAT_TIME('%R', TIME '07:05:00')", "07:05"),
         ("FORMAT('%t', STRUCT(1, s, d, CAST(NULL AS INT64)))", "(1, a, 2026-02-14, NULL)"),
-        ("FORMAT('%t|%T', STRUCT(s AS x), STRUCT(s AS x))", 'STRUCT(a)|STRUCT("a")'),
+        ("FORMAT('%t|%T', STRUCT(s AS x), STRUCT(s AS x))", '(a)|STRUCT("a")'),
         (
             "FORMAT('%T', (1, s, d, dt))",
             '(1, "a", DATE "2026-02-14", DATETIME "2026-02-14 10:00:00")',
         ),
         ("FORMAT('%t %d', [1, 2], 7)", "[1, 2] 7"),
-        ("FORMAT('%t %T', CAST(1.50 AS NUMERIC), CAST(2 AS NUMERIC))", '1.5 NUMERIC "2.0"'),
+        ("FORMAT('%t %T', CAST(1.50 AS NUMERIC), CAST(2 AS NUMERIC))", '1.5 NUMERIC "2"'),
         ("FORMAT('%t', CAST(NULL AS STRING))", "NULL"),
         ("2000000000 + 2000000000", 4_000_000_000),
         ("(2000000000 - -2000000000) * (1 + 1)", 8_000_000_000),
@@ -218,6 +243,7 @@ def test_temporary_tables_have_no_dataset_and_are_in_no_list_of_changes():
 def test_expressions_mean_what_they_mean_in_bigquery(expression, value):
     (found,) = module("statements").translate_statements(f"SELECT {expression} AS v FROM d.t")
     with duckdb.connect() as engine:
+        register_functions(engine)
         engine.execute("SET TimeZone = 'UTC'")
         engine.execute(
             "CREATE TABLE \"d.t\" AS SELECT DATE '2026-02-14' AS d, TIMESTAMP '2026-02-14 10:00' AS dt, "
@@ -265,8 +291,10 @@ def test_statements_do_what_they_do_in_bigquery(text, rows):
 )
 def test_what_does_not_fit_into_an_int64_fails(expression):
     (found,) = module("statements").translate_statements(f"SELECT {expression} AS v")
-    with duckdb.connect() as engine, pytest.raises(duckdb.Error, match="[Oo]verflow|out of range"):
-        engine.execute(found.sql).fetchall()
+    with duckdb.connect() as engine:
+        register_functions(engine)
+        with pytest.raises(duckdb.Error, match="[Oo]verflow|out of range"):
+            engine.execute(found.sql).fetchall()
 
 
 def test_a_division_by_zero_fails():
@@ -279,6 +307,7 @@ def test_a_division_by_zero_fails():
 def held() -> Iterator[duckdb.DuckDBPyConnection]:
     """A database with two small tables."""
     with duckdb.connect() as engine:
+        register_functions(engine)
         engine.execute("CREATE TABLE \"d.t\" AS FROM (VALUES (1, 'a'), (2, 'b')) v(id, name)")
         engine.execute("CREATE TABLE \"d.u\" AS FROM (VALUES (2, 'x'), (3, 'y')) v(id, name)")
         yield engine
@@ -456,6 +485,19 @@ def test_columns_of_32_bits_are_widened_by_the_statements_that_change_them(insta
     assert rows(instance, "d.narrow") == [[3_000_000_000, 0.1, "x"]]
 
 
+def test_views_have_the_functions_of_bigquery(instance):
+    run_sql(
+        instance,
+        "CREATE TABLE d.texts AS SELECT ' a\\n' AS s, 5 AS i, CAST('1.5' AS NUMERIC) AS n;"
+        "CREATE VIEW d.printed AS SELECT FORMAT('%t|%d', TRIM(s), i) AS f, n / 3 AS third, "
+        "FARM_FINGERPRINT(s) AS p FROM d.texts",
+    )
+
+    assert rows(instance, "d.printed") == [["a|5", "0.500000000", -8652225139161147351]]
+    found = instance.cdap.sql.query(SqlRequest("SELECT f FROM d.printed")).to_table()
+    assert found.to_pylist() == [{"f": "a|5"}]
+
+
 def test_tables_keep_what_they_are_parted_by_until_they_are_made_again(instance):
     def parted(text: str) -> Partitioning | None:
         found = module("statements").translate_statements(text)
@@ -520,7 +562,9 @@ def test_actions_change_tables_and_set_arguments(instance, cdap_engine_directory
     assert again.error is not None
     assert "Table 'shop.totals' already exists and has rows" in again.error.message
 
-    unknown = pipeline(("A", "BigQueryExecute", {"sql": "SELECT\n  FARM_FINGERPRINT('x')"}))
+    unknown = pipeline(("A", "BigQueryExecute", {"sql": "SELECT 1;\nSELECT\n  No_Such('x')"}))
     failed = instance.run(unknown)
     assert failed.error is not None
-    assert "there is no function 'FARM_FINGERPRINT' here (line 2, column 3)" in failed.error.message
+    assert failed.error.message == (
+        "Stage 'A': there is no function 'No_Such' here (line 3, column 3)."
+    )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
 
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
+from localcdap.datasets.model import DatasetRequest
 from localcdap.engine.host_client import execute_statements
 from localcdap.engine.messages.host import StatementBatch
 from localcdap.testing import StageTester, TableData, artifact_ref
@@ -264,3 +266,64 @@ def test_arrays_have_no_null(instance, cdap_engine_directory, name: str):
         assert run.error is not None, row
         assert f"Field '{field}' contains null values in its array" in run.error.message
         assert run.error.stage == "Out"
+
+
+@pytest.mark.spark
+def test_a_sink_widens_the_key_of_a_table_that_others_read(instance, cdap_engine_directory):
+    narrow = schema(id=Schema.INT, s=Schema.STRING.as_nullable)
+    instance.cdap.datasets.create(DatasetRequest("shop.wide", "table", {"schema": str(narrow)}))
+    wide = schema(id=Schema.LONG, s=Schema.STRING)
+    lines = plugin(
+        "batchsource", "File", referenceName="r", path="in.csv", format="csv", schema=str(wide)
+    )
+    keyed = {"operation": "upsert", "relationTableKey": "id"}
+    sink = plugin("batchsink", "BigQueryTable", dataset="shop", table="wide", **keyed)
+    create = 'CREATE OR REPLACE VIEW "shop.doubled" AS SELECT id * 2 AS id, s FROM "shop.wide"'
+    execute_statements(
+        str(instance.home.path), StatementBatch("default", [create], ["shop.doubled"], [])
+    )
+    seen: set[str] = set()
+    ended = threading.Event()
+
+    def read(name: str) -> None:
+        while not ended.is_set():
+            seen.add(json.dumps(sorted(instance.cdap.tables.read_rows("default", name, 9).rows)))
+
+    readers = [
+        threading.Thread(target=read, args=(f"shop.{name}",)) for name in ("wide", "doubled")
+    ]
+    for reader in readers:
+        reader.start()
+    try:
+        for texts in (("a", "b"), ("c", "d")):
+            first, second = texts
+            (instance.home.path / "in.csv").write_text(f"1,{first}\n3000000000,{second}\n")
+            run = instance.run(pipeline(lines, sink))
+            assert run.error is None, run.error
+    finally:
+        ended.set()
+        for reader in readers:
+            reader.join()
+
+    expected: list[list[list[Any]]] = [
+        [[1, first], [3000000000, second]] for first, second in (("a", "b"), ("c", "d"))
+    ]
+    doubled = [[[2 * id, text] for id, text in rows] for rows in expected]
+    assert seen <= {json.dumps(rows) for rows in [[], *expected, *doubled]}
+    assert sorted(instance.cdap.tables.read_rows("default", "shop.wide", 9).rows) == expected[1]
+    held = instance.cdap.tables.read_shapes("default")["shop.wide"].schema
+    assert held.field("id").schema == Schema.LONG
+
+    source = plugin(
+        "batchsource",
+        "BigQueryTable",
+        dataset="shop",
+        table="doubled",
+        enableQueryingViews="true",
+        filter="id > 5999999999",
+    )
+    other = plugin("batchsink", "BigQueryTable", dataset="shop", table="from_view")
+    run = instance.run(pipeline(source, other))
+    assert run.error is None, run.error
+    rows = instance.cdap.tables.read_rows("default", "shop.from_view", 9).rows
+    assert rows == [[6_000_000_000, "d"]]

@@ -232,7 +232,7 @@ def test_which_parts_may_be_asked_for(held, properties, problems):
     ("text", "shown"),
     [
         ("day >= '2026-01-01'", "held.day >= '2026-01-01'"),
-        ("where T.Day = s.day", "held.Day = given.day"),
+        ("where T.Day = s.day", "GOOGLESQL_EQUAL(held.Day, given.day)"),
         ("DATE(ts) = DATE '2026-01-01'", "CAST(held.ts AS DATE) = CAST('2026-01-01' AS DATE)"),
         ("name IN ('T.x', 'where')", "held.name IN ('T.x', 'where')"),
         ("EXTRACT(DAYOFWEEK FROM day) = 1", "(EXTRACT(DAYOFWEEK FROM held.day) + 1) = 1"),

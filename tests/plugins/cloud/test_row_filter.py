@@ -25,6 +25,30 @@ def test_conditions_become_those_of_spark(text, shown):
     assert module("conditions").to_spark_condition(text, "t", COLUMNS) == shown
 
 
+@pytest.mark.spark
+def test_a_comparison_with_nan_is_false(spark):
+    nan = float("nan")
+    rows = spark.createDataFrame(
+        [(1, nan, 2.0), (2, nan, nan), (3, 1.0, nan), (4, 1.0, 1.0), (5, nan, None)],
+        "id INT, f DOUBLE, g DOUBLE",
+    )
+
+    def select(text: str) -> list[int]:
+        condition = module("conditions").to_spark_condition(
+            text, "t", rows.columns, fractions=["f", "g"]
+        )
+        return [row.id for row in rows.where(condition).sort("id").collect()]
+
+    assert select("f > 0.5") == [3, 4]
+    assert select("F >= g") == [4]
+    assert select("f = g") == [4]
+    assert select("f != g") == [1, 2, 3]
+    assert select("0.5 < t.f AND id < 4") == [3]
+    assert select("f <= g") == [4]
+    assert select("NOT f > g") == [1, 2, 3, 4]
+    assert select("NOT f = g") == [1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("text", "reported"),
     [

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from .expressions import ROUNDED, translate_expressions, translate_type
+from .casts import ROUNDED
+from .expressions import translate_expressions, translate_type
 from .sql import SqlError, build_translation_error, describe_position, format_sql, parse_condition
 
 _SIDES: Final = {"": "held", "T": "held", "S": "given"}
 """The two sides of CDAP's MERGE, and those of :class:`localcdap.api.tables.TableWrite`."""
 
 
-def to_spark_condition(text: str, table: str = "", columns: Sequence[str] = ()) -> str:
+def to_spark_condition(
+    text: str, table: str = "", columns: Sequence[str] = (), fractions: Collection[str] = ()
+) -> str:
     """Translate a condition to Spark's SQL.
 
     :param table: the name that may qualify columns.
     :param columns: the columns of the table; their case does not matter.
+    :param fractions: those that can be NaN, in the case of the table.
     :raises SqlError: when the text is not a condition, or Spark has no equivalent.
     """
     from sqlglot import expressions as exp
@@ -31,6 +35,8 @@ def to_spark_condition(text: str, table: str = "", columns: Sequence[str] = ()) 
                 _resolve_column(node, table, known)
             case exp.DataType():
                 translate_type(node)
+            case exp.EQ() | exp.NEQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
+                _compare_nan(node, fractions)
             case exp.Cast() | exp.TryCast() if node.to.this is exp.DataType.Type.BIGINT:
                 # Spark truncates fractions; BigQuery rounds them, halves away from zero.
                 digits = type(node)(this=node.this.copy(), to=exp.DataType.build(ROUNDED))
@@ -40,6 +46,28 @@ def to_spark_condition(text: str, table: str = "", columns: Sequence[str] = ()) 
             case exp.Extract() if node.this.name.upper() == "ISOWEEK":
                 node.set("this", exp.var("WEEK"))
     return format_sql(wrapped.this, "spark")
+
+
+def _compare_nan(node: Any, fractions: Collection[str]) -> None:
+    """Make a comparison with NaN false; Spark's NaN is equal to itself, and the largest number."""
+    from sqlglot import expressions as exp
+
+    left, right = (
+        any(column.name in fractions for column in side.find_all(exp.Column))
+        for side in (node.this, node.expression)
+    )
+    needed = {exp.GT: left, exp.GTE: left, exp.LT: right, exp.LTE: right}
+    if not needed.get(type(node), left and right):
+        return
+    is_left = isinstance(node, exp.GT | exp.GTE | exp.EQ | exp.NEQ)
+    side, other = (node.this, node.expression) if is_left else (node.expression, node.this)
+    is_nan = exp.Anonymous(this="ISNAN", expressions=[side.copy()])
+    is_null = exp.Is(this=other.copy(), expression=exp.Null())
+    if isinstance(node, exp.NEQ):
+        made = exp.or_(node.copy(), exp.and_(is_nan, exp.not_(is_null)))
+    else:
+        made = exp.and_(node.copy(), exp.or_(exp.not_(is_nan), is_null))
+    node.replace(exp.paren(made))
 
 
 def _refuse(parsed: Any, text: str) -> None:

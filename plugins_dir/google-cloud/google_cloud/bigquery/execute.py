@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from localcdap.api import (
@@ -17,13 +16,13 @@ from localcdap.api import (
 )
 
 from ..account import WITHOUT_EFFECT, GoogleProjectConfig
+from .failures import explain_failure
 from .row_arguments import set_row_arguments
-from .sql import SqlError
+from .sql import SqlError, list_starts
 from .statements import TranslatedStatement, build_store_statements, translate_statements
 from .tables import check_table, get_table_name
 
 _RETRIES: Final = "retries, without effect here"
-_UNKNOWN_FUNCTION: Final = re.compile(r"Function with name (\w+) does not exist")
 
 
 class BigQueryExecuteConfig(GoogleProjectConfig, macros=True, rename="camel"):
@@ -151,17 +150,7 @@ class BigQueryExecute(Action):
         return sql, list(dict.fromkeys(changes))
 
     def _explain_error(self, context: ActionContext, error: StageError) -> Exception:
-        """Return the error, in which an unsupported function has the name that the property uses."""
-        missing = _UNKNOWN_FUNCTION.search(error.message)
-        if missing is None:
-            return error
-        found = re.search(rf"(?:\b\w+\s*\.\s*)?\b{missing[1]}\s*\(", self.config.sql, re.IGNORECASE)
-        if found is None:
-            return error
-        before = self.config.sql[: found.start()]
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        name = found[0].rstrip("( \t\r\n")
-        return context.fail(
-            f"there is no function '{name}' here (line {line}, column {column}).",
-            "Write it in another way.",
-        )
+        """Return the error in the words of BigQuery, with the place in the property."""
+        starts = list_starts(self.config.sql)
+        found = explain_failure(error.message, error.corrective_action, self.config.sql, starts)
+        return context.fail(found.message, found.action)

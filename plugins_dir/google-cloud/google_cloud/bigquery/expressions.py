@@ -5,33 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from .arithmetic import ARITHMETIC
+from .casts import CASTS, NUMERIC
 from .formats import translate_format, translate_time_format
-from .sql import SqlError, build_translation_error, describe_position
+from .functions import FUNCTIONS
+from .literals import type_literals
+from .sql import build_translation_error
 
-NUMERIC: Final = "DECIMAL(38, 9)"
-"""BigQuery's NUMERIC: 38 digits, 9 of them after the point."""
-ROUNDED: Final = "DECIMAL(38, 18)"
-"""The type between a fraction and an INT64: decimals are rounded as in BigQuery, halves away from zero."""
 _INTEGERS: Final = ("INT", "SMALLINT", "TINYINT", "MEDIUMINT")
 """Types of sqlglot for the other names of INT64."""
-_ARITHMETIC: Final = ("Add", "Sub", "Mul", "Div", "Mod", "IntDiv")
-_FRACTION_PARENTS: Final = ("Alias", "Array", "PropertyEQ")
-_WHOLE_PARENTS: Final = (
-    *_FRACTION_PARENTS,
-    *(
-        "BitwiseAnd",
-        "BitwiseLeftShift",
-        "BitwiseNot",
-        "BitwiseOr",
-        "BitwiseRightShift",
-        "BitwiseXor",
-    ),
-    *("Case", "Coalesce", "Greatest", "If", "IntDiv", "Least", "Max", "Min", "Mod", "Mul", "Sum"),
-)
-"""The nodes of sqlglot whose type is that of the literals in them. Not among them: nodes in which a literal
-is a position or a limit (Bracket, Limit, Offset, Ordered, Group, Interval, DataTypeParam)."""
 _WEEKS: Final = {"WEEK": "%U", "WEEK(SUNDAY)": "%U", "WEEK(MONDAY)": "%W"}
 """Date formats of week numbers; days before the first week are in week 0."""
+
+
+_FRACTIONS: Final = {"MILLISECOND": 1000, "MICROSECOND": 1_000_000}
+"""Parts of a second as the largest number and one; DuckDB's have the seconds too."""
 
 
 def translate_expressions(parsed: Any, text: str) -> None:
@@ -40,7 +28,7 @@ def translate_expressions(parsed: Any, text: str) -> None:
     :param text: the text of the statement, for positions in errors.
     :raises SqlError: for an expression without an equivalent.
     """
-    _type_literals(parsed, text)
+    type_literals(parsed, text)
     # Inner nodes are translated before outer ones.
     for node in reversed(list(parsed.walk())):
         translate = _TRANSLATIONS.get(type(node).__name__)
@@ -57,78 +45,6 @@ def translate_type(kind: Any, _: str = "") -> None:
         kind.replace(exp.DataType.build(NUMERIC))
     elif kind.this.name in _INTEGERS:
         kind.replace(exp.DataType.build("BIGINT"))
-
-
-def _type_literals(parsed: Any, text: str) -> None:
-    """Give number literals BigQuery's types, INT64 and FLOAT64, where their type decides about the result.
-
-    A literal beside a column or function stays as it is where the other may be a date, to which DuckDB adds
-    only an INTEGER, or a NUMERIC, which stays one beside a literal.
-
-    :raises SqlError: for a whole number that INT64 does not hold.
-    """
-    from sqlglot import expressions as exp
-
-    typed = []
-    for literal in parsed.find_all(exp.Literal):
-        if literal.is_string:
-            continue
-        whole, parent = literal.name.isdecimal(), literal.parent
-        is_negated = isinstance(parent, exp.Neg)
-        if whole and int(literal.name) > 2**63 - (not is_negated):
-            if not literal.find_ancestor(exp.Cast, exp.DataType):
-                message = f"Invalid integer literal: {literal.name}"
-                raise SqlError(
-                    f"{message}{describe_position(text, literal)}.",
-                    f"Write it as BIGNUMERIC '{literal.name}'.",
-                )
-            continue
-        node = parent if is_negated else literal
-        parent = type(node.parent).__name__
-        if parent in (_WHOLE_PARENTS if whole else _FRACTION_PARENTS) or (
-            parent in _ARITHMETIC and _has_only_literals(node)
-        ):
-            typed.append((node, "BIGINT" if whole else "DOUBLE"))
-    for node, kind in typed:
-        node.replace(exp.cast(node.copy(), kind))
-
-
-def _has_only_literals(node: Any) -> bool:
-    """Return whether a calculation that a literal is a part of has no column and no function."""
-    from sqlglot import expressions as exp
-
-    while type(node.parent).__name__ in (*_ARITHMETIC, "Mul", "Paren", "Neg"):
-        node = node.parent
-    return node.find(exp.Column, exp.Func, exp.Subquery, exp.Interval) is None
-
-
-def _translate_digits(node: Any, _: str) -> None:
-    """Give functions of DuckDB the numbers of 32 bits that they want."""
-    from sqlglot import expressions as exp
-
-    for key in ("decimals", "expression"):
-        value = node.args.get(key)
-        if value is not None and not isinstance(value, exp.Literal):
-            node.set(key, exp.cast(value.copy(), "INT", dialect="duckdb"))
-
-
-def _translate_division(node: Any, _: str) -> None:
-    """Make a division by zero fail, which is an infinity in DuckDB."""
-    from sqlglot import expressions as exp
-
-    divisor = node.expression
-    if isinstance(divisor, exp.Literal) and float(divisor.name) != 0:
-        return
-    failed = exp.func("ERROR", exp.Literal.string("division by zero"))
-    zero = exp.EQ(this=divisor.copy(), expression=exp.Literal.number(0))
-    node.set("expression", exp.case().when(zero, failed).else_(divisor.copy()))
-
-
-def _translate_integer_cast(cast: Any, _: str) -> None:
-    from sqlglot import expressions as exp
-
-    if cast.to.this is exp.DataType.Type.BIGINT and not isinstance(cast.this, exp.Literal):
-        cast.set("this", type(cast)(this=cast.this.copy(), to=exp.DataType.build(ROUNDED)))
 
 
 def _translate_date_function(node: Any, _: str) -> None:
@@ -150,6 +66,11 @@ def _translate_difference(node: Any, _: str) -> None:
 def _translate_timestamp(node: Any, _: str) -> None:
     from sqlglot import expressions as exp
 
+    zone = node.args.get("zone")
+    if isinstance(node, exp.StrToTime) and zone is not None:
+        node.set("zone", None)
+        node.replace(exp.paren(exp.AtTimeZone(this=node.copy(), zone=zone.copy())))
+        return
     node.replace(exp.cast(node.copy(), "TIMESTAMPTZ"))
 
 
@@ -164,8 +85,12 @@ def _translate_extract(node: Any, text: str) -> None:
     from sqlglot import expressions as exp
 
     part, value = node.this.sql(dialect="bigquery").upper(), node.expression.copy()
-    if part in ("DATE", "TIME"):
-        node.replace(exp.cast(value, part))
+    if part in ("DATE", "DATETIME", "TIME"):
+        moment = value if part == "DATE" else exp.cast(value, "TIMESTAMP", dialect="duckdb")
+        node.replace(exp.cast(moment, part) if part != "DATETIME" else moment)
+    elif part in _FRACTIONS:
+        within = exp.Literal.number(_FRACTIONS[part])
+        node.replace(exp.paren(exp.Mod(this=node.copy(), expression=within)))
     elif part == "DAYOFWEEK":
         # Sunday is 1 in BigQuery and 0 in DuckDB.
         node.replace(exp.paren(exp.Add(this=node.copy(), expression=exp.Literal.number(1))))
@@ -185,22 +110,20 @@ def _translate_safe(node: Any, _: str) -> None:
 
 
 _TRANSLATIONS: Final[dict[str, Callable[[Any, str], None]]] = {
-    "Cast": _translate_integer_cast,
+    **ARITHMETIC,
+    **CASTS,
+    **FUNCTIONS,
     "CurrentDatetime": _translate_current_datetime,
     "DataType": translate_type,
     "DateAdd": _translate_date_function,
     "DateSub": _translate_date_function,
     "DateTrunc": _translate_date_function,
-    "Div": _translate_division,
     "Extract": _translate_extract,
     "Format": translate_format,
-    "Pad": _translate_digits,
-    "Round": _translate_digits,
     "SafeFunc": _translate_safe,
     "StrToTime": _translate_timestamp,
     "TimestampDiff": _translate_difference,
     "TimeToStr": translate_time_format,
-    "TryCast": _translate_integer_cast,
     "UnixToTime": _translate_timestamp,
 }
 """By class name of sqlglot's nodes, because not every version of sqlglot has all classes."""

@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from .sql import build_translation_error
+from localcdap.googlesql.string_format import FormatPatternError, check_pattern, format_string
+
+from .calls import call
+from .sql import SqlError, build_translation_error, describe_position
 
 _ELEMENTS: Final = re.compile(r"%(?:-d|E[*\d]S|E4Y|Ez|.)|[^%]+", re.DOTALL)
 _SAME: Final = frozenset("aAbBdGhHIjmMpSuUVwWyY%f")
@@ -44,36 +47,6 @@ _COMPUTED: Final = {
     "%s": "CAST(CAST(floor(epoch(v)) AS BIGINT) AS VARCHAR)",
 }
 """Elements as expressions of DuckDB on the value ``v``."""
-_SPECIFIERS: Final = re.compile(r"%%|%[-+ 0#]*\d*(?:\.\d+)?([a-zA-Z])|[^%]+|%", re.DOTALL)
-_PRINTED: Final = frozenset("dioxXfFeEgGs")
-"""The letters of specifiers that mean the same to DuckDB's ``printf``."""
-_NUMBER: Final = (
-    "regexp_replace("
-    "CAST(v AS VARCHAR) || CASE WHEN contains(CAST(v AS VARCHAR), '.') THEN '' ELSE '.0' END, "
-    r"'([.][0-9]+?)0+$', '\1')"
-)
-"""A decimal as BigQuery prints it: at least one digit after the point, and no zeros at the end."""
-_NESTED: Final = (
-    "WHEN typeof(v) LIKE 'STRUCT%' OR typeof(v) LIKE '%]' OR typeof(v) LIKE 'MAP%' THEN error("
-    "'FORMAT prints a nested column only by its parts here: write STRUCT(a.x, a.y) or [b[0], b[1]]') "
-)
-_PLAIN: Final = (
-    f"CASE WHEN v IS NULL THEN 'NULL' WHEN typeof(v) LIKE 'DECIMAL%' THEN {_NUMBER} {_NESTED}"
-    "ELSE CAST(v AS VARCHAR) END"
-)
-_LITERAL: Final = (
-    "CASE WHEN v IS NULL THEN 'NULL' "
-    "WHEN typeof(v) = 'VARCHAR' THEN "
-    r"""'"' || replace(replace(CAST(v AS VARCHAR), '\', '\\'), '"', '\"') || '"' """
-    "WHEN typeof(v) = 'BLOB' THEN 'b\"' || CAST(v AS VARCHAR) || '\"' "
-    "WHEN typeof(v) IN ('DATE', 'TIME') THEN typeof(v) || ' \"' || CAST(v AS VARCHAR) || '\"' "
-    "WHEN typeof(v) = 'TIMESTAMP' THEN 'DATETIME \"' || CAST(v AS VARCHAR) || '\"' "
-    "WHEN typeof(v) LIKE 'TIMESTAMP %' THEN 'TIMESTAMP \"' || CAST(v AS VARCHAR) || '\"' "
-    f"WHEN typeof(v) LIKE 'DECIMAL(38,%' THEN 'NUMERIC \"' || {_NUMBER} || '\"' {_NESTED}"
-    f"WHEN typeof(v) LIKE 'DECIMAL%' THEN {_NUMBER} ELSE CAST(v AS VARCHAR) END"
-)
-"""A value as ``%T`` prints it: as a literal. Fractions in a statement are decimals to DuckDB, but FLOAT64 to
-BigQuery; those of columns have 38 digits."""
 
 
 def translate_time_format(node: Any, text: str) -> None:
@@ -138,51 +111,26 @@ def _format_time(value: Any, format: str) -> Any:
 
 
 def translate_format(node: Any, text: str) -> None:
-    """Replace FORMAT, in place.
+    """Replace FORMAT, in place, by the function that formats values of all types.
 
-    :raises SqlError: for a format that is not a literal, and for a specifier without an equivalent.
+    :raises SqlError: for a literal format that is invalid, or has another number of specifiers.
     """
     from sqlglot import expressions as exp
 
-    action = "Use formats of numbers and texts, such as '%05d', '%.2f', '%s' and '%t'."
-    if not node.this.is_string:
-        raise build_translation_error(node, text, action)
-    values = [each.copy() for each in node.expressions]
-    format, arguments = "", []
-    for found in _SPECIFIERS.finditer(node.this.name):
-        part, letter = found[0], found[1]
-        if letter is None and part != "%":
-            format += part
-            continue
-        if letter is None or letter not in (*_PRINTED, "t", "T") or not values:
-            raise build_translation_error(node, text, action)
-        value = values.pop(0)
-        if letter in "tT":
-            part = part[:-1] + "s"
-            value = _print_value(value, _LITERAL if letter == "T" else _PLAIN)
-        format += part
-        arguments.append(value)
-    if values:
-        raise build_translation_error(node, text, "Write a specifier for each value.")
-    arguments.insert(0, exp.Literal.string(format))
-    node.replace(exp.Anonymous(this="PRINTF", expressions=arguments))
-
-
-def _print_value(value: Any, template: str) -> Any:
-    """Return a value as text; of a STRUCT or an array its parts."""
-    from sqlglot import expressions as exp
-
-    if not isinstance(value, exp.Struct | exp.Tuple | exp.Array):
-        return _build(template, value)
-    opening, closing = ("[", "]") if isinstance(value, exp.Array) else ("(", ")")
-    if isinstance(value, exp.Struct) and len(value.expressions) == 1:
-        opening = "STRUCT("
-    parts = [exp.Literal.string(opening)]
-    for number, each in enumerate(value.expressions):
-        inner = each.expression if isinstance(each, exp.PropertyEQ) else each.unalias()
-        parts += [exp.Literal.string(", ")] if number else []
-        parts.append(_print_value(inner, template))
-    return _concatenate([*parts, exp.Literal.string(closing)])
+    if node.this.is_string:
+        try:
+            check_pattern(node.this.name, len(node.expressions))
+        except FormatPatternError as error:
+            raise SqlError(
+                f"{error}{describe_position(text, node)}.", "Write a specifier for each value."
+            ) from None
+        if not node.expressions:
+            node.replace(exp.Literal.string(format_string(node.this.name, [])))
+            return
+    arguments = [node.this.copy()]
+    for value in node.expressions:
+        arguments += [exp.Anonymous(this="TYPEOF", expressions=[value.copy()]), value.copy()]
+    node.replace(call("format", *arguments))
 
 
 def _build(template: str, value: Any) -> Any:

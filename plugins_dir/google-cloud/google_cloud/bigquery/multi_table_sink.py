@@ -83,6 +83,8 @@ class BigQueryMultiTable(BatchSink):
         check_table(stage, config, config.dataset, None)
         check_upload(stage, config.bucket, config.chunk_size, config.job_labels)
         check_split_field(stage, config, config.split_field)
+        if not config.contains_macro("dataset"):
+            stage.columns[get_table_name(config.dataset, "*")] = {}
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         config = self.config

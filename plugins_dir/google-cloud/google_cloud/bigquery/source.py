@@ -100,7 +100,12 @@ class BigQuerySource(BatchSource):
         rows = select_partitions(context, config, name, context.read_table(name))
         held = context.find_table(name)
         if config.filter:
-            rows = rows.where(to_spark_condition(config.filter, config.table.strip(), rows.columns))
+            types = dict(rows.dtypes)
+            fractions = [name for name in rows.columns if types[name] in ("double", "float")]
+            condition = to_spark_condition(
+                config.filter, config.table.strip(), rows.columns, fractions
+            )
+            rows = rows.where(condition)
         if held is not None:
             rows = convert_rows(context, rows, held.schema, schema, rounds=False)
         return rows.select(conform_columns(context, rows, schema))

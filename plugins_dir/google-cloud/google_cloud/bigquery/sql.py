@@ -77,9 +77,27 @@ def describe_position(text: str, node: Any) -> str:
     known = [each.meta for each in (node, *node.find_all(exp.Identifier)) if "start" in each.meta]
     if not known:
         return ""
-    start = min(meta["start"] for meta in known)
+    return format_position(text, min(meta["start"] for meta in known))
+
+
+def format_position(text: str, start: int) -> str:
+    """Return an index of a text as a part of a message."""
     line = text.count("\n", 0, start) + 1
     return f" (line {line}, column {start - text.rfind(chr(10), 0, start)})"
+
+
+def list_starts(text: str) -> list[int]:
+    """Return where each of the statements begins."""
+    from sqlglot.dialects.dialect import Dialect
+
+    starts, is_first = [], True
+    for token in Dialect.get_or_raise(_BIGQUERY).tokenize(text):
+        if token.token_type.name == "SEMICOLON":
+            is_first = True
+        elif is_first:
+            starts.append(token.start)
+            is_first = False
+    return starts
 
 
 def build_translation_error(node: Any, text: str, action: str) -> SqlError:

@@ -101,6 +101,8 @@ def _translate_statement(parsed: Any, text: str, temporary: set[str]) -> Transla
     if isinstance(parsed, exp.Create) and parsed.kind == "TABLE" and changes is not None:
         only_missing = bool(parsed.args.get("exists"))
         makes = CreatedTable(changes, _find_partitioning(parsed), only_missing)
+    if target is None:
+        _name_columns(parsed)
     dropped = target.name.lower() if is_temporary and isinstance(parsed, exp.Drop) else ""
     translate_clauses(parsed)
     translate_expressions(parsed, text)
@@ -271,8 +273,37 @@ def translate_clauses(parsed: Any) -> None:
                     # Only columns of the changed table can be assigned, so that the qualifier is redundant.
                     if isinstance(assigned.this, exp.Column):
                         assigned.this.set("table", None)
+            case exp.Select() if node.args.get("kind") == "STRUCT" and node.is_star:
+                _select_row(node)
             case exp.Unnest() if isinstance(node.args.get("offset"), exp.Identifier):
                 _count_from_zero(node.find_ancestor(exp.Select), node.args["offset"].name)
+
+
+def _name_columns(query: Any) -> None:
+    """Name the columns of a query's result that have no name, as BigQuery does: ``f0_``, ``f1_`` …"""
+    from sqlglot import expressions as exp
+
+    first = query
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    if not isinstance(first, exp.Select) or first.args.get("kind"):
+        return
+    number = 0
+    for column in list(first.expressions):
+        if isinstance(column, exp.Alias | exp.Column | exp.Dot | exp.Star):
+            continue
+        column.replace(exp.alias_(column.copy(), f"f{number}_"))
+        number += 1
+
+
+def _select_row(select: Any) -> None:
+    """Make a SELECT AS STRUCT with a star select the rows of a query, each of which is a struct."""
+    from sqlglot import expressions as exp
+
+    inner = select.copy()
+    inner.set("kind", None)
+    rows = exp.alias_(exp.Subquery(this=inner), "row_of_struct", table=True)
+    select.replace(exp.select("row_of_struct").from_(rows))
 
 
 def _translate_copy(create: Any) -> None:

@@ -1,0 +1,1 @@
+"""How GoogleSQL, the SQL of BigQuery, reads, writes and hashes values."""

@@ -1,0 +1,320 @@
+"""Functions of BigQuery's SQL that DuckDB lacks, or has with another meaning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from .calls import (
+    call,
+    choose_by_type,
+    get_type_name,
+    is_numeric,
+    list_arguments,
+    list_operands,
+)
+from .casts import NUMERIC
+from .sql import SqlError, build_translation_error, describe_position
+
+_Translation = Callable[[Any, str], None]
+
+
+def _call(name: str) -> _Translation:
+    """Return the translation that calls a function of the store with the same arguments."""
+    return lambda node, _: node.replace(call(name, *list_arguments(node)))
+
+
+def _translate_substring(node: Any, _: str) -> None:
+    from sqlglot import expressions as exp
+
+    start, length = node.args.get("start"), node.args.get("length")
+    is_plain = isinstance(start, exp.Literal) and int(start.name) > 0
+    if not is_plain or (length is not None and not isinstance(length, exp.Literal)):
+        node.replace(call("substr", *list_arguments(node)))
+
+
+def _translate_size(name: str, key: str) -> _Translation:
+    """Return the translation of a function whose size must not be negative."""
+
+    def translate(node: Any, _: str) -> None:
+        from sqlglot import expressions as exp
+
+        if not isinstance(node.args[key], exp.Literal):
+            node.replace(call(name, *list_arguments(node)))
+
+    return translate
+
+
+def _translate_trim(node: Any, _: str) -> None:
+    """Trim all white space where no characters are given; DuckDB trims blanks only."""
+    if node.expression is None:
+        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), "trim")
+        node.replace(call(name, node.this))
+
+
+def _translate_position(node: Any, _: str) -> None:
+    """Translate INSTR; STRPOS has neither position nor occurrence."""
+    from sqlglot import expressions as exp
+
+    position, occurrence = node.args.get("position"), node.args.get("occurrence")
+    if position is None and occurrence is None:
+        return
+    start = exp.Literal.number(1) if position is None else position
+    node.replace(call("instr", node.this, node.args["substr"], start, *filter(None, [occurrence])))
+
+
+def _translate_like(node: Any, _: str) -> None:
+    """Make the backslash escape; DuckDB's LIKE has no default escape character."""
+    from sqlglot import expressions as exp
+
+    pattern = node.expression
+    is_plain = isinstance(pattern, exp.Literal) and "\\" not in pattern.name
+    if not is_plain and not isinstance(node.parent, exp.Escape):
+        node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
+
+
+def _translate_element(node: Any, _: str) -> None:
+    """Make an index out of bounds fail, which is null in DuckDB."""
+    offset = node.args.get("offset")
+    if offset is None or node.args.get("safe"):
+        return
+    name = "element" if offset == 1 else "element_from_zero"
+    node.replace(call(name, node.this, node.expressions[0]))
+
+
+def _translate_array_slice(node: Any, _: str) -> None:
+    """Count positions from 0, and from the end when they are negative."""
+    from sqlglot import expressions as exp
+
+    for key in ("start", "end"):
+        at = node.args[key]
+        if isinstance(at, exp.Literal):
+            node.set(key, exp.Literal.number(int(at.name) + 1))
+        elif not isinstance(at, exp.Neg):
+            shifted = exp.Add(this=at.copy(), expression=exp.Literal.number(1))
+            node.set(
+                key,
+                exp.case()
+                .when(exp.LT(this=at.copy(), expression=exp.Literal.number(0)), at.copy())
+                .else_(shifted),
+            )
+
+
+def _translate_array_end(index: int) -> _Translation:
+    def translate(node: Any, _: str) -> None:
+        from sqlglot import expressions as exp
+
+        node.replace(
+            call("element", node.this, exp.Literal.number(index))
+            if index > 0
+            else call("element", node.this, exp.func("LEN", node.this.copy()))
+        )
+
+    return translate
+
+
+def _translate_array_aggregate(node: Any, _: str) -> None:
+    """Take the first elements of ARRAY_AGG with LIMIT."""
+    from sqlglot import expressions as exp
+
+    limit = node.find(exp.Limit)
+    if limit is None or limit.find_ancestor(exp.Query, exp.ArrayAgg) is not node:
+        return
+    count = limit.expression.copy()
+    limit.replace(limit.this.copy())
+    outer = node.parent if isinstance(node.parent, exp.IgnoreNulls | exp.RespectNulls) else node
+    arguments = [outer.copy(), exp.Literal.number(1), count]
+    outer.replace(exp.Anonymous(this="LIST_SLICE", expressions=arguments))
+
+
+def _translate_text_aggregate(node: Any, _: str) -> None:
+    """Join the first texts of STRING_AGG with LIMIT."""
+    from sqlglot import expressions as exp
+
+    if not isinstance(node.this, exp.Limit):
+        return
+    inner, count = node.this.this, node.this.expression
+    first = inner.this if isinstance(inner, exp.Order) else inner
+    value = first.expressions[0] if isinstance(first, exp.Distinct) else first
+    separator = node.args.get("separator") or exp.Literal.string(",")
+    filled = exp.Filter(
+        this=exp.Anonymous(this="ARRAY_AGG", expressions=[inner.copy()]),
+        expression=exp.Where(this=exp.Not(this=exp.Is(this=value.copy(), expression=exp.Null()))),
+    )
+    sliced = exp.Anonymous(
+        this="LIST_SLICE", expressions=[filled, exp.Literal.number(1), count.copy()]
+    )
+    node.replace(exp.Anonymous(this="ARRAY_TO_STRING", expressions=[sliced, separator.copy()]))
+
+
+def _translate_unix(divisor: int) -> _Translation:
+    """Return the translation to whole units since 1970, rounded down."""
+
+    def translate(node: Any, _: str) -> None:
+        from sqlglot import expressions as exp
+
+        micros = exp.Anonymous(this="EPOCH_US", expressions=[node.this.copy()])
+        node.replace(call("floor_divide", micros, exp.Literal.number(divisor)))
+
+    return translate
+
+
+def _translate_date_from_unix(node: Any, _: str) -> None:
+    from sqlglot import expressions as exp
+
+    node.replace(exp.cast(node.copy(), "DATE"))
+
+
+def _translate_time(node: Any, _: str) -> None:
+    """Make the TIME of a TIMESTAMP, in its zone or in UTC."""
+    from sqlglot import expressions as exp
+
+    zone = node.args.get("zone")
+    is_formatted = isinstance(node.parent, exp.TimeToStr)
+    if zone is None and not is_formatted and not isinstance(node.this, exp.Literal):
+        moment = exp.cast(node.this.copy(), "TIMESTAMP", dialect="duckdb")
+        node.replace(exp.cast(moment, "TIME"))
+
+
+def _translate_string(node: Any, _: str) -> None:
+    zone = node.args.get("zone")
+    node.replace(
+        call("string", node.this) if zone is None else call("zoned_string", node.this, zone)
+    )
+
+
+def _translate_normalize(node: Any, _: str) -> None:
+    from sqlglot import expressions as exp
+
+    form = node.args.get("form")
+    name = "casefold" if node.args.get("is_casefold") else "normalize"
+    node.replace(call(name, node.this, exp.Literal.string(form.name if form else "NFC")))
+
+
+def _translate_hash(node: Any, _: str) -> None:
+    length = node.args.get("length")
+    if length is not None and length.name == "512":
+        node.replace(call("sha512", node.this))
+
+
+def _calculate(name: str) -> _Translation:
+    """Return the translation of a function on numbers, whose result is a NUMERIC if an argument is one."""
+
+    def translate(node: Any, _: str) -> None:
+        from sqlglot import expressions as exp
+
+        arguments = list_arguments(node)
+        if name == "log":
+            arguments.reverse()
+        made = call(name if len(arguments) > 1 or name != "log" else "ln", *arguments)
+        operands = [operand for each in arguments for operand in list_operands(each)]
+        if operands:
+            made = choose_by_type(is_numeric(operands), exp.cast(made, NUMERIC), made)
+        node.replace(made)
+
+    return translate
+
+
+def _translate_to_json(node: Any, text: str) -> None:
+    if len(list_arguments(node)) > 1 or node.args.get("options") is not None:
+        raise build_translation_error(node, text, "Leave out the second argument.")
+    node.replace(call("to_json_string", get_type_name(node.this), node.this))
+
+
+def _check_groups(node: Any, text: str) -> None:
+    """Refuse a pattern with several groups, of which BigQuery would not know which to extract."""
+    pattern = node.expression
+    if not pattern.is_string:
+        return
+    try:
+        groups = re.compile(pattern.name).groups
+    except re.error:  # a pattern that only RE2 reads
+        return
+    if groups > 1:
+        raise SqlError(
+            "Regular expressions passed into extraction functions must not have more than 1 "
+            f"capturing group{describe_position(text, node)}.",
+            "Write (?: … ) for the other groups.",
+        )
+
+
+def _translate_json(node: Any, _: str) -> None:
+    """Extract a STRING from a STRING; from a JSON, a JSON."""
+    from sqlglot import expressions as exp
+
+    names = [get_type_name(node.this), exp.Literal.string("JSON")]
+    test = exp.Anonymous(this="CONTAINS", expressions=names)
+    node.replace(choose_by_type(test, node, exp.cast(node.copy(), "TEXT")))
+
+
+def _translate_named(node: Any, text: str) -> None:
+    """Translate a function that sqlglot does not know."""
+    translate = _NAMED.get(node.name.upper())
+    if translate is not None:
+        translate(node, text)
+
+
+def _translate_ieee_division(node: Any, _: str) -> None:
+    from sqlglot import expressions as exp
+
+    dividend, divisor = (exp.cast(each.copy(), "DOUBLE") for each in node.expressions)
+    node.replace(exp.paren(exp.Div(this=dividend, expression=divisor)))
+
+
+def _refuse_months(node: Any, text: str) -> None:
+    """Refuse what BigQuery refuses: parts of dates that have no fixed length, of a TIMESTAMP."""
+    unit = node.args["unit"].name.upper()
+    if unit in ("WEEK", "MONTH", "QUARTER", "YEAR"):
+        name = "TIMESTAMP_ADD" if type(node).__name__ == "TimestampAdd" else "TIMESTAMP_SUB"
+        raise SqlError(
+            f"{name} does not support the {unit} date part{describe_position(text, node)}.",
+            "Use DATE_ADD of a DATE, or a part such as DAY.",
+        )
+
+
+_NAMED: Final[dict[str, _Translation]] = {"IEEE_DIVIDE": _translate_ieee_division}
+FUNCTIONS: Final[dict[str, _Translation]] = {
+    "Anonymous": _translate_named,
+    "ArrayAgg": _translate_array_aggregate,
+    "ArrayFirst": _translate_array_end(1),
+    "ArrayLast": _translate_array_end(-1),
+    "ArraySlice": _translate_array_slice,
+    "Bracket": _translate_element,
+    "ByteLength": _call("byte_length"),
+    "CodePointsToBytes": _call("code_points_to_bytes"),
+    "CodePointsToString": _call("code_points_to_string"),
+    "DateFromUnixDate": _translate_date_from_unix,
+    "Exp": _calculate("exp"),
+    "FarmFingerprint": _call("farm_fingerprint"),
+    "GroupConcat": _translate_text_aggregate,
+    "JSONExtract": _translate_json,
+    "Left": _translate_size("left", "expression"),
+    "Like": _translate_like,
+    "Ln": _calculate("ln"),
+    "Log": _calculate("log"),
+    "JSONFormat": _translate_to_json,
+    "Normalize": _translate_normalize,
+    "Pow": _calculate("pow"),
+    "RegexpExtract": _check_groups,
+    "RegexpExtractAll": _check_groups,
+    "Repeat": _translate_size("repeat", "times"),
+    "Right": _translate_size("right", "expression"),
+    "SHA2Digest": _translate_hash,
+    "SafeConvertBytesToString": _call("bytes_to_string"),
+    "Soundex": _call("soundex"),
+    "Sqrt": _calculate("sqrt"),
+    "StrPosition": _translate_position,
+    "String": _translate_string,
+    "Substring": _translate_substring,
+    "Time": _translate_time,
+    "TimestampAdd": _refuse_months,
+    "TimestampSub": _refuse_months,
+    "ToCodePoints": _call("to_code_points"),
+    "Trim": _translate_trim,
+    "TsOrDsToTime": _translate_time,
+    "Unicode": _call("unicode"),
+    "UnixMillis": _translate_unix(1000),
+    "UnixSeconds": _translate_unix(1_000_000),
+    "Upper": _call("upper"),
+}

@@ -1,0 +1,58 @@
+"""Values of BigQuery's SQL, each as FORMAT('%T') of the original prints it.
+
+The table ``googlesql_values.jsonl`` has one expression a line, with its value as the reference implementation
+of GoogleSQL (google/zetasql, external product mode, time zone UTC) evaluates it; ``!`` is an error.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from localcdap.artifacts.loading import load_plugin
+from localcdap.googlesql.string_format import format_string
+from localcdap.store.googlesql_functions import register_functions
+from localcdap.testing import artifact_ref
+from tests.plugins.cloud.test_actions import PLUGINS
+
+VALUES = [
+    json.loads(line)
+    for line in Path(__file__).with_name("googlesql_values.jsonl").read_text().splitlines()
+]
+
+
+@functools.cache
+def statements() -> Any:
+    plugin = load_plugin(artifact_ref(PLUGINS, "action", "BigQueryExecute"))
+    return sys.modules[plugin.__module__.rpartition(".")[0] + ".statements"]
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with duckdb.connect() as made:
+        register_functions(made)
+        made.execute("SET TimeZone = 'UTC'")
+        yield made
+
+
+@pytest.mark.parametrize(("expression", "value"), VALUES)
+def test_expressions_have_the_values_of_googlesql(
+    engine: duckdb.DuckDBPyConnection, expression: str, value: str
+):
+    def evaluate() -> str | None:
+        (found,) = statements().translate_statements(f"SELECT {expression} AS v")
+        rows = engine.sql(found.sql)
+        ((found_value,),) = rows.fetchall()
+        return format_string("%T", [(str(rows.types[0]), found_value)])
+
+    if value == "!":
+        with pytest.raises((duckdb.Error, ValueError)):
+            evaluate()
+    else:
+        assert evaluate() == value
