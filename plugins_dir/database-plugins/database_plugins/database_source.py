@@ -36,6 +36,7 @@ from .column_types import (
 )
 from .connection_arguments import get_database_kind
 from .errors import call_database
+from .exact_times import list_text_columns, parse_times
 from .jdbc import (
     DatabaseConfig,
     JdbcConfig,
@@ -218,9 +219,10 @@ class DatabaseSourceBase(BatchSource):
             columns = call_database(
                 context, options["url"], lambda: make_reader(context, asked).load().schema
             )
-            if others := self._build_custom_schema(columns, schema):
+            texts = self._list_exact_times(columns, schema, get_database_kind(options["url"]))
+            if others := self._build_custom_schema(columns, schema, texts):
                 asked["customSchema"] = others
-            rows = make_reader(context, asked).load()
+            rows = parse_times(context, make_reader(context, asked).load(), texts, options)
             return self._round_columns(context, rows, columns, schema)
 
         parts = [read_part(condition) for condition in self._build_conditions(context, options)]
@@ -245,12 +247,26 @@ class DatabaseSourceBase(BatchSource):
                 return split_conditions(config.split_by, bounds[0], bounds[1], parts)
         return ["1 = 1"]
 
-    def _build_custom_schema(self, columns: StructType, schema: Schema) -> str:
+    def _list_exact_times(
+        self, columns: StructType, schema: Schema, kind: str
+    ) -> list[StructField]:
+        """Return the columns of dates and times that are fields of such types."""
+        return [
+            column
+            for column in list_text_columns(columns, kind)
+            if (each := schema.field(self._to_field_name(column.name))) is not None
+            and each.schema.non_nullable.logical_type is not None
+        ]
+
+    def _build_custom_schema(
+        self, columns: StructType, schema: Schema, texts: list[StructField]
+    ) -> str:
         """Return the columns that Spark reads as another type than its default, as DDL.
 
         The driver converts them to the types of their fields (``DBRecord.setFieldAccordingToSchema``).
 
         :param columns: with Spark's default types.
+        :param texts: those that are read as texts.
         """
         types = []
         for column in columns:
@@ -258,8 +274,10 @@ class DatabaseSourceBase(BatchSource):
             if field is None:
                 continue
             actual, target = column.dataType.simpleString(), to_spark_type(field.schema)
-            if is_rounded(column, field.schema, self.column_types) and is_rounded_from_text(column):
-                target = "string"
+            is_long = is_rounded(column, field.schema, self.column_types)
+            if column in texts or (is_long and is_rounded_from_text(column)):
+                types.append(f"{quote_column(column.name)} string")
+                continue
             if self._is_read_as(column, actual, target):
                 types.append(f"{quote_column(column.name)} {target}")
         return ", ".join(types)
