@@ -1,7 +1,8 @@
 """Values that a column of a database cannot hold as they are, so that the database rounds, cuts or pads them.
 
-CDAP sends a value as it is (database-plugins, ``database-commons/…/db/DBRecord.java``, ``writeNonNullToDB``), and
-so do the sinks here. What the database makes of it is found from what its driver says of the column.
+CDAP sends a value as it is (database-plugins, ``database-commons/…/db/DBRecord.java``,
+``writeNonNullToDB``), and so do the sinks here. What the database makes of it is found from what its driver
+says of the column.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from .column_types import has_no_precision
+from .column_types import has_no_precision, loses_scale
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
     from pyspark.sql.types import StructField
 
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_DATES: Final = ("date", "timestamp", "timestamp_ntz")
+_LEAP: Final = ("1582-10-05", "1582-10-15")
+"""The dates that Java's calendar does not have, from the first to after the last."""
 _TIMES: Final = ("timestamp", "timestamp_ntz", "time")
 _TEXT_LENGTH: Final = "__CHAR_VARCHAR_TYPE_STRING"
 """Spark's metadata with the type of a text with a length, such as ``varchar(20)``."""
@@ -35,6 +39,18 @@ def build_alteration_check(
     :param kind: the kind of database, as in the connection string.
     :param driver: the class of its driver.
     """
+    target = column.dataType.simpleString()
+    changes = _build_limit_check(value, given, column, kind, driver)
+    if given in _DATES and target in _DATES and kind not in _MYSQL:
+        day, (first, after) = value.cast("date"), _LEAP
+        leaps = (day >= first) & (day < after)
+        return leaps if changes is None else leaps | changes
+    return changes
+
+
+def _build_limit_check(
+    value: Column, given: str, column: StructField, kind: str, driver: str | None
+) -> Column | None:
     target = _get_base(column.dataType.simpleString())
     base = _get_base(given)
     if given == column.dataType.simpleString() and target in _NUMBERS:
@@ -49,6 +65,28 @@ def build_alteration_check(
     if base == "string":
         return _changes_text(value, column, kind)
     return None
+
+
+def to_written(value: Column, given: str, target: str, kind: str) -> Column:
+    """Return a value as the type in which a database gets it whole.
+
+    Java's calendar, through which dates pass, has Julian dates before 15 October 1582, which drivers and
+    Spark do not treat alike.
+
+    :param given: Spark's type of the value.
+    :param target: Spark's type of the column.
+    :param kind: the kind of database, as in the connection string.
+    """
+    if given not in _DATES or target not in _DATES:
+        return value
+    if (given, target) == ("timestamp", "timestamp_ntz"):
+        value = value.cast("timestamp_ntz")
+    is_zoned = target == "timestamp"
+    if kind in _MYSQL and not is_zoned:
+        return value.cast("string")
+    # Only Spark's dialect of PostgreSQL keeps the date of a time without a zone.
+    is_kept = kind == "postgresql" or given == "date"
+    return value if is_kept else value.cast("timestamp")
 
 
 def describe_column(column: StructField) -> str:
@@ -76,6 +114,8 @@ def _changes_number(value: Column, given: str, column: StructField, kind: str) -
     from pyspark.sql import functions as F  # noqa: N812
 
     target = column.dataType.simpleString()
+    if loses_scale(column):
+        target = f"decimal(38,{column.metadata['scale']})"
     if given == "string":
         if _get_base(target) in ("float", "double"):
             return None

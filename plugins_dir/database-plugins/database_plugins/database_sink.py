@@ -17,7 +17,7 @@ from localcdap.api.rules import check_reference_name, check_simple_fields
 from localcdap.plugin_lib.spark.columns import get_column
 
 from . import keyed_writes
-from .column_limits import build_alteration_check, describe_column
+from .column_limits import build_alteration_check, describe_column, to_written
 from .connection_arguments import get_database_kind
 from .errors import call_database
 from .jdbc import (
@@ -31,7 +31,7 @@ from .jdbc import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 _TABLE = "tableName"
@@ -164,7 +164,13 @@ class DatabaseSinkBase(BatchSink):
         given = get_column_types(df)
         targets = self._find_targets(context, given, there)
         df = self._count_altered(context, df, targets, columns, options)
-        rows = df.select(self._select_columns(targets, given, there))
+        kind = get_database_kind(url)
+        rows = df.select(
+            [
+                to_written(get_column(name), given[name], there[target], kind).alias(target)
+                for name, target in targets.items()
+            ]
+        )
         if config.operation != _INSERT:
             self._write_by_key(context, rows, options, targets)
             return
@@ -188,7 +194,7 @@ class DatabaseSinkBase(BatchSink):
             if is_altered is not None:
                 change = (
                     f"field '{name}' does not fit column '{target}' of the type "
-                    f"{describe_column(column)}, which rounds, cuts or pads it"
+                    f"{describe_column(column)}, which changes it"
                 )
                 df = context.observe_altered(df, change, is_altered, value.cast("string"))
         return df
@@ -268,18 +274,6 @@ class DatabaseSinkBase(BatchSink):
                 )
             targets[name] = target
         return targets
-
-    def _select_columns(
-        self, targets: dict[str, str], given: dict[str, str], there: dict[str, str]
-    ) -> list[Column]:
-        """Return the values to write, with the column names of the table."""
-        columns = []
-        for name, target in targets.items():
-            value = get_column(name)
-            if (given[name], there[target]) == ("timestamp", "timestamp_ntz"):
-                value = value.cast("timestamp_ntz")
-            columns.append(value.alias(target))
-        return columns
 
 
 @plugin(

@@ -28,6 +28,7 @@ from .column_types import (
     COMMON,
     ColumnTypes,
     UnsupportedTypeError,
+    is_bit_field,
     is_rounded,
     is_rounded_from_text,
     round_texts,
@@ -204,7 +205,8 @@ class DatabaseSourceBase(BatchSource):
         try:
             table = to_table_schema(columns, "outputSchema", self.column_types)
         except UnsupportedTypeError as error:
-            raise context.fail(str(error), "Set the schema; a string takes many types.") from None
+            advice = "Set the schema, where a string takes many types, or cast it in the query."
+            raise context.fail(str(error), advice) from None
         fields = [(self._to_field_name(column.name), column.schema) for column in table]
         return Schema.record("outputSchema", fields)
 
@@ -219,6 +221,7 @@ class DatabaseSourceBase(BatchSource):
             columns = call_database(
                 context, options["url"], lambda: make_reader(context, asked).load().schema
             )
+            self._check_columns(context, columns, schema)
             texts = self._list_exact_times(columns, schema, get_database_kind(options["url"]))
             if others := self._build_custom_schema(columns, schema, texts):
                 asked["customSchema"] = others
@@ -246,6 +249,15 @@ class DatabaseSourceBase(BatchSource):
                 parts = min(config.splits, _MAX_SPLITS)
                 return split_conditions(config.split_by, bounds[0], bounds[1], parts)
         return ["1 = 1"]
+
+    def _check_columns(self, context: SourceContext, columns: StructType, schema: Schema) -> None:
+        """:raises StageError: when a column with a field cannot be read."""
+        for column in filter(is_bit_field, columns):
+            if schema.field(self._to_field_name(column.name)) is not None:
+                raise context.fail(
+                    f"column '{column.name}' has several bits, which no field has.",
+                    f"Select it as a number: {column.name} + 0 AS {column.name}.",
+                )
 
     def _list_exact_times(
         self, columns: StructType, schema: Schema, kind: str

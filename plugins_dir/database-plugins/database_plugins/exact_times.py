@@ -85,9 +85,7 @@ def _parse(text: Column, spark_type: str) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     year = F.regexp_extract(text, _BEFORE_CHRIST, 1).try_cast("int")
-    before = F.concat(
-        F.format_string("-%04d", year - 1), F.regexp_extract(text, _BEFORE_CHRIST, 2)
-    )
+    before = F.concat(F.format_string("-%04d", year - 1), F.regexp_extract(text, _BEFORE_CHRIST, 2))
     iso = F.when(text.rlike(_BEFORE_CHRIST), before).otherwise(text)
     return iso.try_cast(spark_type)
 
@@ -110,7 +108,7 @@ def _replace_zero(text: Column, options: Mapping[str, str]) -> Column:
 def _replace_day_end(
     context: SparkContext, rows: DataFrame, column: StructField, text: Column
 ) -> tuple[DataFrame, Column]:
-    """Have the end of a day counted, which is its beginning in the original (``java.sql.Time.toLocalTime``)."""
+    """Have the end of a day counted, which becomes its beginning (``java.sql.Time.toLocalTime``)."""
     from pyspark.sql import functions as F  # noqa: N812
 
     is_end = text.rlike(_DAY_END)
