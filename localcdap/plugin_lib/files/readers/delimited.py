@@ -24,20 +24,22 @@ from localcdap.plugin_lib.files.readers.lines import FILE, LINES, VALUE, count_r
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.spark.checks import allows_null, build_failure
 from localcdap.plugin_lib.spark.columns import to_ddl
-from localcdap.plugin_lib.spark.conversion import from_text
+from localcdap.plugin_lib.spark.conversion import from_text, loses_digits
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-VALUES: Final = "values"
+VALUES: Final = "values of the line"
 _SHOWN: Final = 200
 """Characters of a line that an error message shows."""
 _ROWS: Final = 8192
-_QUOTES: Final = "quotes"
+_QUOTES: Final = "line of the quotes"
 _QUOTES_LOST: Final = (
     "quotes within a value were left out; set 'doubledQuotes' if two quotes stand for one"
 )
+_CUT: Final = "line of the cut value"
+_DIGITS_LOST: Final = "digits that the type of a field does not hold were left out"
 
 
 def read_values(
@@ -49,9 +51,9 @@ def read_values(
 ) -> DataFrame:
     """Split lines as :func:`.split_values` does, and convert the values to the fields of a schema.
 
-    The result has the column ``file`` beside them. Empty lines are dropped, unless the schema has one field.
-    Missing values at the end of a line are null. The run fails, with file and line, if a value does not fit
-    its field, or a line has more values than the schema has fields.
+    The result has the column :data:`FILE` beside them. Empty lines are dropped, unless the schema has one
+    field. Missing values at the end of a line are null. The run fails, with file and line, if a value does not
+    fit its field, or a line has more values than the schema has fields.
 
     :param lines: as :func:`.read_line_frame` reads them.
     """
@@ -72,10 +74,15 @@ def read_values(
         for text, field in zip(texts, fields, strict=True)
     ]
     needed = context.needed_fields
+    used = [
+        (text, field.schema)
+        for text, field in zip(texts, fields, strict=True)
+        if needed is None or field.name in needed
+    ]
     read = [
         F.contains(text, F.lit("\ufffd"))
-        for text, field in zip(texts, fields, strict=True)
-        if field.schema.non_nullable == Schema.STRING and (needed is None or field.name in needed)
+        for text, schema in used
+        if schema.non_nullable == Schema.STRING
     ]
     rows = kept.withColumn(VALUES, values).withColumn(VALUES, counted)
     changed: list[Column] = []
@@ -83,14 +90,22 @@ def read_values(
         # Spark replaced the malformed bytes when it split the line. Most lines have none to look for.
         is_replaced = functools.reduce(lambda one, other: one | other, read)
         changed.append(F.when(is_replaced, F.col(REPLACED)).alias(REPLACED))
+    cut = [lost for text, schema in used if (lost := loses_digits(text, schema)) is not None]
+    if cut:
+        is_cut = functools.reduce(lambda one, other: F.ifnull(one, F.lit(False)) | other, cut)
+        changed.append(F.when(is_cut, _describe_line()).alias(_CUT))
     if quoted and not config.doubled_quotes:
         has_more = F.contains(line, F.lit('"')) & ~line.rlike(_build_enclosed_pattern(config))
         changed.append(F.when(has_more, _describe_line()).alias(_QUOTES))
     rows = rows.select(FILE, *columns, *changed)
-    if quoted and not config.doubled_quotes:
-        place = F.col(_QUOTES)
-        rows = context.observe_altered(rows, _QUOTES_LOST, place.isNotNull(), place, str.strip)
-        rows = rows.drop(_QUOTES)
+    for name, change, is_counted in (
+        (_QUOTES, _QUOTES_LOST, quoted and not config.doubled_quotes),
+        (_CUT, _DIGITS_LOST, bool(cut)),
+    ):
+        if is_counted:
+            place = F.col(name)
+            rows = context.observe_altered(rows, change, place.isNotNull(), place, str.strip)
+            rows = rows.drop(name)
     return count_replaced(context, rows, format) if read else rows
 
 

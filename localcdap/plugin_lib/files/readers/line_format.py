@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OFFSET: Final = "offset"
 LINE: Final = "line"
 PATH: Final = "path"
-REPLACED: Final = "replaced"
+REPLACED: Final = "file of the malformed line"
 """The file of a line with malformed bytes, each of which became U+FFFD; null for other lines."""
 _BLOCK: Final = 4 * 1024 * 1024
 _ROWS: Final = 16_384
