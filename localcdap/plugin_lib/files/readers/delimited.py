@@ -52,8 +52,8 @@ def read_values(
     """Split lines as :func:`.split_values` does, and convert the values to the fields of a schema.
 
     The result has the column :data:`FILE` beside them. Empty lines are dropped, unless the schema has one
-    field. Missing values at the end of a line are null. The run fails, with file and line, if a value does not
-    fit its field, or a line has more values than the schema has fields.
+    field. Missing values at the end of a line are null. The run fails, with file and line, if a value does
+    not fit its field, or a line has more values than the schema has fields.
 
     :param lines: as :func:`.read_line_frame` reads them.
     """
