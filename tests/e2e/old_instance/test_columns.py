@@ -59,7 +59,7 @@ def test_columns_of_a_file_without_names_keep_their_numbers(
     assert after.columns == ["body_1", "body_2", "body_3", "body_4", "body_5"]
     (failure,) = imported["errors"]
     assert (failure["stage"], failure["field"]) == ("Readings", "firstColumnNumber")
-    assert "Set 'firstColumnNumber' to 1" in failure["action"]
+    assert "Set 'firstColumnNumber' to 1" in failure["correctiveAction"]
     assert fixed["errors"] == []
 
 

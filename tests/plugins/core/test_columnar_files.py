@@ -354,3 +354,14 @@ def test_spark_and_python_read_each_type_alike(read, folder, suffix):
 
     assert read(format=suffix) == rows
     assert rows[1] == dict.fromkeys(columns)
+
+
+def test_a_failure_shows_no_task_of_spark(read, folder):
+    write(folder / "a.parquet", {"n": ([2**31], pa.int64())})
+
+    with pytest.raises(StageError) as caught:
+        read(format="parquet", schema=schema_text(n="int"))
+
+    place = f"File: {folder}/a.parquet; row 1"
+    assert caught.value.message.rstrip(".").endswith(place)
+    assert caught.value.record is None
