@@ -37,7 +37,7 @@ from .column_types import (
 )
 from .connection_arguments import get_database_kind
 from .errors import call_database
-from .exact_times import list_text_columns, parse_times
+from .exact_times import list_local_columns, list_text_columns, parse_times
 from .jdbc import (
     DatabaseConfig,
     JdbcConfig,
@@ -222,8 +222,10 @@ class DatabaseSourceBase(BatchSource):
                 context, options["url"], lambda: make_reader(context, asked).load().schema
             )
             self._check_columns(context, columns, schema)
-            texts = self._list_exact_times(columns, schema, get_database_kind(options["url"]))
-            if others := self._build_custom_schema(columns, schema, texts):
+            kind = get_database_kind(options["url"])
+            texts = self._list_exact_times(columns, schema, kind)
+            local = list_local_columns(columns, kind)
+            if others := self._build_custom_schema(columns, schema, texts, local):
                 asked["customSchema"] = others
             rows = parse_times(context, make_reader(context, asked).load(), texts, options)
             return self._round_columns(context, rows, columns, schema)
@@ -271,7 +273,11 @@ class DatabaseSourceBase(BatchSource):
         ]
 
     def _build_custom_schema(
-        self, columns: StructType, schema: Schema, texts: list[StructField]
+        self,
+        columns: StructType,
+        schema: Schema,
+        texts: list[StructField],
+        local: list[StructField],
     ) -> str:
         """Return the columns that Spark reads as another type than its default, as DDL.
 
@@ -279,6 +285,7 @@ class DatabaseSourceBase(BatchSource):
 
         :param columns: with Spark's default types.
         :param texts: those that are read as texts.
+        :param local: those that are read as instants.
         """
         types = []
         for column in columns:
@@ -290,7 +297,9 @@ class DatabaseSourceBase(BatchSource):
             if column in texts or (is_long and is_rounded_from_text(column)):
                 types.append(f"{quote_column(column.name)} string")
                 continue
-            if self._is_read_as(column, actual, target):
+            if column in local and target in ("timestamp", "timestamp_ntz"):
+                types.append(f"{quote_column(column.name)} timestamp")
+            elif self._is_read_as(column, actual, target):
                 types.append(f"{quote_column(column.name)} {target}")
         return ", ".join(types)
 

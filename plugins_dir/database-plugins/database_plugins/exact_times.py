@@ -47,6 +47,21 @@ def list_text_columns(columns: Iterable[StructField], kind: str) -> list[StructF
     ]
 
 
+def list_local_columns(columns: Iterable[StructField], kind: str) -> list[StructField]:
+    """Return the columns of times without a zone that are read as instants in UTC.
+
+    Except for PostgreSQL, Spark takes old dates of times without a zone for Julian.
+    """
+    texts = list_text_columns(columns, kind)
+    return [
+        column
+        for column in columns
+        if column.dataType.simpleString() == "timestamp_ntz"
+        and column not in texts
+        and kind != "postgresql"
+    ]
+
+
 def parse_times(
     context: SparkContext,
     rows: DataFrame,

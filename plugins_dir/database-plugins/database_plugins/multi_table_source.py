@@ -37,7 +37,7 @@ from .column_types import UnsupportedTypeError, to_table_schema
 from .connection_arguments import get_database_kind
 from .database_source import split_conditions, strip_semicolon
 from .errors import call_database
-from .exact_times import list_text_columns, parse_times
+from .exact_times import list_local_columns, list_text_columns, parse_times
 from .jdbc import DatabaseConfig, check_isolation, make_reader
 
 if TYPE_CHECKING:
@@ -423,7 +423,11 @@ class MultiTableDatabaseSource(BatchSource):
 
     def _read_part(self, context: SourceContext, query: str, columns: StructType) -> DataFrame:
         texts = list_text_columns(columns, self._kind)
-        types = ", ".join(f"{quote_column(column.name)} string" for column in texts)
+        local = list_local_columns(columns, self._kind)
+        types = ", ".join(
+            f"{quote_column(column.name)} {'string' if column in texts else 'timestamp'}"
+            for column in (*texts, *local)
+        )
         asked = self._options | {"query": query} | ({"customSchema": types} if types else {})
         return parse_times(context, make_reader(context, asked).load(), texts, self._options)
 
