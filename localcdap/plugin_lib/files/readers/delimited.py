@@ -90,23 +90,36 @@ def read_values(
         # Spark replaced the malformed bytes when it split the line. Most lines have none to look for.
         is_replaced = functools.reduce(lambda one, other: one | other, read)
         changed.append(F.when(is_replaced, F.col(REPLACED)).alias(REPLACED))
-    cut = [lost for text, schema in used if (lost := loses_digits(text, schema)) is not None]
-    if cut:
-        is_cut = functools.reduce(lambda one, other: F.ifnull(one, F.lit(False)) | other, cut)
-        changed.append(F.when(is_cut, _describe_line()).alias(_CUT))
+    cut = _find_lost_digits(used)
+    changed += cut
     if quoted and not config.doubled_quotes:
         has_more = F.contains(line, F.lit('"')) & ~line.rlike(_build_enclosed_pattern(config))
         changed.append(F.when(has_more, _describe_line()).alias(_QUOTES))
     rows = rows.select(FILE, *columns, *changed)
-    for name, change, is_counted in (
-        (_QUOTES, _QUOTES_LOST, quoted and not config.doubled_quotes),
-        (_CUT, _DIGITS_LOST, bool(cut)),
-    ):
-        if is_counted:
-            place = F.col(name)
-            rows = context.observe_altered(rows, change, place.isNotNull(), place, str.strip)
-            rows = rows.drop(name)
+    if quoted and not config.doubled_quotes:
+        rows = _count_lines(context, rows, _QUOTES, _QUOTES_LOST)
+    if cut:
+        rows = _count_lines(context, rows, _CUT, _DIGITS_LOST)
     return count_replaced(context, rows, format) if read else rows
+
+
+def _find_lost_digits(texts: Sequence[tuple[Column, Schema]]) -> list[Column]:
+    """Return the column of the lines of which a value loses digits; none where no value can."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    lost = [found for text, schema in texts if (found := loses_digits(text, schema)) is not None]
+    # A text that is missing loses nothing.
+    known = [F.ifnull(each, F.lit(False)) for each in lost]
+    is_cut = functools.reduce(lambda one, other: one | other, known) if known else None
+    return [] if is_cut is None else [F.when(is_cut, _describe_line()).alias(_CUT)]
+
+
+def _count_lines(context: SourceContext, rows: DataFrame, name: str, change: str) -> DataFrame:
+    """Count the lines in a column as altered, and drop it."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    place = F.col(name)
+    return context.observe_altered(rows, change, place.isNotNull(), place, str.strip).drop(name)
 
 
 def _split_quoted(context: SparkContext, line: Column, config: FileSourceConfig) -> Column:
