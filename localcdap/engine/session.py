@@ -40,6 +40,7 @@ _NEEDED: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timeType.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.readSideCharPadding": "false",
 }
 """Settings that a cluster may set differently; the local server is started with them."""
 _LOCAL_RETRIES: Final = 12

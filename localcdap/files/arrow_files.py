@@ -51,8 +51,12 @@ class ArrowFile:
     @functools.cached_property
     def columns(self) -> pa.Schema:
         """The columns with their types in the file; those of times tell the unit."""
-        is_hybrid = self._format == "orc" and self._file.writer == "ORC_JAVA"
-        return _simplify_schema(self.arrow, is_hybrid=is_hybrid)
+        return _simplify_schema(self.arrow, is_hybrid=self.writer == "ORC_JAVA")
+
+    @property
+    def writer(self) -> str | None:
+        """The library that has written an ORC file; None for Parquet."""
+        return self._file.writer if self._format == "orc" else None
 
     def __enter__(self) -> ArrowFile:
         return self

@@ -179,6 +179,8 @@ _PROPERTIES: Final = {
     "spark.sql.timeType.enabled": "true",
     # Spark's own form, 96 bits without a zone, is read neither by parquet-avro nor as an instant.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Spark would add blanks to texts that databases have without: those of char and enum in MySQL.
+    "spark.sql.readSideCharPadding": "false",
     "spark.sql.adaptive.enabled": "true",
     # Bytes of bytecode. HotSpot never compiles longer methods, and the code of Wrangler recipes would
     # exceed it.

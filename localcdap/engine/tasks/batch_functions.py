@@ -47,6 +47,11 @@ def create_batches_pass(
     return run
 
 
+def _get_record(task: object, error: BaseException) -> object:
+    """Return what a failure shows of a task: the file, unless the error names it; nothing of other tasks."""
+    return task if isinstance(task, str) and task not in str(error) else None
+
+
 def create_generating_pass(
     stage: str, plugin: PluginRef, schema: Schema, code: bytes, message_directory: str | None
 ) -> BatchFunction:
@@ -67,7 +72,7 @@ def create_generating_pass(
                         for result in read(tasks[number]):
                             yield conform(result, codec)
                     except RAISED as error:
-                        raise to_failure(stage, error, tasks[number]) from None
+                        raise to_failure(stage, error, _get_record(tasks[number], error)) from None
 
     return run
 

@@ -118,7 +118,7 @@ def read_format_files(
 def read_spark_files(
     context: SourceContext, format: SparkFormat, files: Sequence[str], schema: Schema
 ) -> DataFrame:
-    """Read the fields of the schema with a data source of Spark, and the URI of the file as ``file``."""
+    """Read the fields of the schema with a data source of Spark, and the URI of the file as :data:`FILE`."""
     reader = context.spark.read.format(format.name).options(**dict(format.options))
     read = reader.schema(to_columns_ddl(schema)).load(escape_paths(files))
     return read.select(get_file_uri().alias(FILE), *conform_columns(context, read, schema))

@@ -27,6 +27,9 @@ _TEXTS: Final = frozenset(("string", "binary"))
 _DATE: Final = r"^\s*(?:[0-9]{4}|[+-][0-9]{4,})-[0-9]{2}-[0-9]{2}"
 """The beginning of a text with a whole date: Spark would complete ``2024``, ``2024-05`` and ``45123``."""
 
+_NANOS: Final = r"\.[0-9]{6}[0-9]*[1-9]"
+"""A fraction of a second of more than microseconds."""
+
 
 def conform_columns(context: SparkContext, df: DataFrame, schema: Schema) -> list[Column]:
     """Convert the columns of a DataFrame to the fields of a schema.
@@ -226,10 +229,36 @@ def from_text(text: Column, schema: Schema) -> Column:
             return read_real(text, to_ddl(inner))
         case LogicalType.DATE:
             return F.when(text.rlike(rf"{_DATE}\s*$"), text.try_cast("date"))
-        case LogicalType.TIMESTAMP_MILLIS | LogicalType.TIMESTAMP_MICROS | LogicalType.DATETIME:
+        case LogicalType.TIMESTAMP_MILLIS | LogicalType.TIMESTAMP_MICROS:
             return F.when(text.rlike(_DATE), text.try_cast(to_ddl(inner)))
+        case LogicalType.DATETIME:
+            # A cast would leave out a time zone without an error.
+            return F.when(
+                text.rlike(rf"{_DATE}(?:[T ][0-9:.]*)?\s*$"), text.try_cast(to_ddl(inner))
+            )
         case _:
             return text.try_cast(to_ddl(inner))
+
+
+def loses_digits(text: Column, schema: Schema) -> Column | None:
+    """Return whether :func:`from_text` gives less than a text says; None if it never does.
+
+    Times have microseconds, and a number becomes infinite or zero beyond the range of its type.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    inner = schema.non_nullable
+    match inner.logical_type or inner.type:
+        case LogicalType.TIMESTAMP_MILLIS | LogicalType.TIMESTAMP_MICROS | LogicalType.DATETIME:
+            # A length costs less than a regular expression.
+            return (F.length(text) > len("yyyy-mm-ddThh:mm:ss.ffffff")) & text.rlike(_NANOS)
+        case LogicalType.TIME_MILLIS | LogicalType.TIME_MICROS:
+            return text.rlike(_NANOS)
+        case Type.FLOAT | Type.DOUBLE:
+            value = text.try_cast(to_ddl(inner))
+            is_infinite = (F.abs(value) == float("inf")) & ~text.rlike("(?i)inf")
+            return is_infinite | ((value == 0) & text.rlike("^[^eEpP]*[1-9]"))
+    return None
 
 
 def _has_scale(text: Column, scale: int) -> Column:

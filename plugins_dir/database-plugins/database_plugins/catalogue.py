@@ -53,6 +53,20 @@ def quote_names(kind: str, *names: str | None) -> str:
     return quote_identifier(*filter(None, names), mark=_QUOTES.get(kind, '"'))
 
 
+def quote_text(kind: str, text: str) -> str:
+    r"""Quote a text for a kind of database.
+
+    MySQL reads a backslash in a literal as an escape, unless its mode says otherwise, but none in a
+    hexadecimal one.
+
+    >>> quote_text("postgresql", "a\\b"), quote_text("mysql", "a\\b")
+    ("'a\\b'", "_utf8mb4 X'615c62'")
+    """
+    if kind in _QUOTES and "\\" in text:
+        return f"_utf8mb4 X'{text.encode().hex()}'"
+    return quote_literal(text)
+
+
 def build_tables_query(kind: str, schemas: str | None, tables: str | None) -> str:
     """Return a query of the schemas and names of tables, without views.
 
@@ -73,9 +87,9 @@ def build_tables_query(kind: str, schemas: str | None, tables: str | None) -> st
     )
     query, schema_column, table_column = _TABLES.get(kind, general)
     if schemas and schema_column:
-        query += f" AND {schema_column} LIKE {quote_literal(schemas)}"
+        query += f" AND {schema_column} LIKE {quote_text(kind, schemas)}"
     if tables:
-        query += f" AND {table_column} LIKE {quote_literal(tables)}"
+        query += f" AND {table_column} LIKE {quote_text(kind, tables)}"
     return query
 
 

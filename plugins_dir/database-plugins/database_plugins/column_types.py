@@ -126,16 +126,21 @@ def to_field_schema(column: StructField, types: ColumnTypes) -> Schema:
             f"Column '{column.name}' has the type {type_name} without a precision, which no field has."
         )
     if decimal := _DECIMAL.fullmatch(spark_type):
-        scale = int(column.metadata["scale"]) if _loses_scale(column) else int(decimal[2])
+        scale = int(column.metadata["scale"]) if loses_scale(column) else int(decimal[2])
         return Schema.decimal(int(decimal[1]), scale)
     if spark_type.startswith("array<") and types.has_text_arrays:
         return Schema.STRING
     schema = _COMMON.get(spark_type.partition("(")[0])
-    if schema is None:
+    if schema is None or is_bit_field(column):
         raise UnsupportedTypeError(
             f"Column '{column.name}' has the type {type_name or spark_type}, which no field has."
         )
     return schema
+
+
+def is_bit_field(column: StructField) -> bool:
+    """Return whether a column has the bits of MySQL, of which Spark makes texts of another meaning."""
+    return column.dataType.simpleString() == "binary" and "binarylong" in column.metadata
 
 
 def has_no_precision(column: StructField) -> bool:
@@ -144,7 +149,7 @@ def has_no_precision(column: StructField) -> bool:
     return (column.dataType.simpleString(), scale) in _WITHOUT_PRECISION
 
 
-def _loses_scale(column: StructField) -> bool:
+def loses_scale(column: StructField) -> bool:
     """Return whether Spark's decimal has fewer digits after the point than the column, of over 38 digits."""
     decimal = _DECIMAL.fullmatch(column.dataType.simpleString())
     scale = int(column.metadata.get("scale", 0))
@@ -165,7 +170,7 @@ def is_rounded(column: StructField, schema: Schema, types: ColumnTypes) -> bool:
 
 def is_rounded_from_text(column: StructField) -> bool:
     """Return whether Spark's decimals cannot hold the values of a column before they are rounded."""
-    return has_no_precision(column) or _loses_scale(column)
+    return has_no_precision(column) or loses_scale(column)
 
 
 def round_texts(context: SparkContext, text: Column, name: str, schema: Schema) -> Column:

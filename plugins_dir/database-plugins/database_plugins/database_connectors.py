@@ -23,10 +23,9 @@ from localcdap.api import (
 )
 from localcdap.api.connector import format_connection_macro
 from localcdap.api.errors import BadRequestError, NotFoundError
-from localcdap.api.sql_names import quote_literal
 
 from . import servers
-from .catalogue import HIDDEN, LISTED, quote_names
+from .catalogue import HIDDEN, LISTED, quote_names, quote_text
 from .jdbc import (
     DatabaseConfig,
     DriverNotFoundError,
@@ -186,12 +185,13 @@ class DatabaseConnectorBase(Connector):
         """Return the columns of a table, as Spark reads them."""
         self._require_catalogue()
         owner, table = _split(path)
+        kind = get_database_kind(self.config.get_url())
         found = self._query(
             context,
             f"SELECT {self._alias('column_name')}, {self._get_type()}, "  # noqa: S608
             f"{self._cast('numeric_precision', 'digits')}, {self._cast('numeric_scale', 'scale')} "
-            f"FROM information_schema.columns WHERE table_schema = {quote_literal(owner)} "
-            f"AND table_name = {quote_literal(table)} ORDER BY ordinal_position",
+            f"FROM information_schema.columns WHERE table_schema = {quote_text(kind, owner)} "
+            f"AND table_name = {quote_text(kind, table)} ORDER BY ordinal_position",
             _MOST_TABLES,
             _COLUMNS,
         )

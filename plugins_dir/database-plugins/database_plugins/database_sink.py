@@ -17,6 +17,7 @@ from localcdap.api.rules import check_reference_name, check_simple_fields
 from localcdap.plugin_lib.spark.columns import get_column
 
 from . import keyed_writes
+from .column_limits import build_alteration_check, describe_column, to_written
 from .jdbc import (
     DatabaseConfig,
     JdbcConfig,
@@ -24,12 +25,14 @@ from .jdbc import (
     check_isolation,
     execute_statement,
     get_column_types,
+    get_database_kind,
     make_reader,
     to_isolation_level,
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 _TABLE = "tableName"
 _OPERATION, _TABLE_KEY = "operationName", "relationTableKey"
@@ -156,16 +159,45 @@ class DatabaseSinkBase(BatchSink):
         config = self.config
         options = config.build_options(context) | {"dbtable": config.get_table_name()}
         url = options["url"]
-        there = call_database(
-            context, url, lambda: get_column_types(make_reader(context, options).load())
-        )
+        columns = call_database(context, url, lambda: make_reader(context, options).load().schema)
+        there = {column.name: column.dataType.simpleString() for column in columns}
         given = get_column_types(df)
         targets = self._find_targets(context, given, there)
-        rows = df.select(self._select_columns(targets, given, there))
+        df = self._count_altered(context, df, targets, columns, options)
+        kind = get_database_kind(url)
+        rows = df.select(
+            [
+                to_written(get_column(name), given[name], there[target], kind).alias(target)
+                for name, target in targets.items()
+            ]
+        )
         if config.operation != _INSERT:
             self._write_by_key(context, rows, options, targets)
             return
         self._insert(context, rows, options)
+
+    def _count_altered(
+        self,
+        context: SinkContext,
+        df: DataFrame,
+        targets: dict[str, str],
+        columns: StructType,
+        options: dict[str, str],
+    ) -> DataFrame:
+        """Count the values that the columns of the table cannot hold as they are."""
+        given, kind = get_column_types(df), get_database_kind(options["url"])
+        for name, target in targets.items():
+            value, column = get_column(name), columns[target]
+            is_altered = build_alteration_check(
+                value, given[name], column, kind, options.get("driver")
+            )
+            if is_altered is not None:
+                change = (
+                    f"field '{name}' does not fit column '{target}' of the type "
+                    f"{describe_column(column)}, which changes it"
+                )
+                df = context.observe_altered(df, change, is_altered, value.cast("string"))
+        return df
 
     def _insert(self, context: SinkContext, rows: DataFrame, options: dict[str, str]) -> None:
         # One task writes all rows, in one transaction.
@@ -242,18 +274,6 @@ class DatabaseSinkBase(BatchSink):
                 )
             targets[name] = target
         return targets
-
-    def _select_columns(
-        self, targets: dict[str, str], given: dict[str, str], there: dict[str, str]
-    ) -> list[Column]:
-        """Return the values to write, with the column names of the table."""
-        columns = []
-        for name, target in targets.items():
-            value = get_column(name)
-            if (given[name], there[target]) == ("timestamp", "timestamp_ntz"):
-                value = value.cast("timestamp_ntz")
-            columns.append(value.alias(target))
-        return columns
 
 
 @plugin(

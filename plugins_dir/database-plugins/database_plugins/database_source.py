@@ -28,12 +28,14 @@ from .column_types import (
     COMMON,
     ColumnTypes,
     UnsupportedTypeError,
+    is_bit_field,
     is_rounded,
     is_rounded_from_text,
     round_texts,
     to_field_schema,
     to_table_schema,
 )
+from .exact_times import list_local_columns, list_text_columns, parse_times
 from .jdbc import (
     DatabaseConfig,
     JdbcConfig,
@@ -203,7 +205,8 @@ class DatabaseSourceBase(BatchSource):
         try:
             table = to_table_schema(columns, "outputSchema", self.column_types)
         except UnsupportedTypeError as error:
-            raise context.fail(str(error), "Set the schema; a string takes many types.") from None
+            advice = "Set the schema, where a string takes many types, or cast it in the query."
+            raise context.fail(str(error), advice) from None
         fields = [(self._to_field_name(column.name), column.schema) for column in table]
         return Schema.record("outputSchema", fields)
 
@@ -218,9 +221,13 @@ class DatabaseSourceBase(BatchSource):
             columns = call_database(
                 context, options["url"], lambda: make_reader(context, asked).load().schema
             )
-            if others := self._build_custom_schema(columns, schema):
+            self._check_columns(context, columns, schema)
+            kind = get_database_kind(options["url"])
+            texts = self._list_exact_times(columns, schema, kind)
+            local = list_local_columns(columns, kind)
+            if others := self._build_custom_schema(columns, schema, texts, local):
                 asked["customSchema"] = others
-            rows = make_reader(context, asked).load()
+            rows = parse_times(context, make_reader(context, asked).load(), texts, options)
             return self._round_columns(context, rows, columns, schema)
 
         parts = [read_part(condition) for condition in self._build_conditions(context, options)]
@@ -245,12 +252,40 @@ class DatabaseSourceBase(BatchSource):
                 return split_conditions(config.split_by, bounds[0], bounds[1], parts)
         return ["1 = 1"]
 
-    def _build_custom_schema(self, columns: StructType, schema: Schema) -> str:
+    def _check_columns(self, context: SourceContext, columns: StructType, schema: Schema) -> None:
+        """:raises StageError: when a column with a field cannot be read."""
+        for column in filter(is_bit_field, columns):
+            if schema.field(self._to_field_name(column.name)) is not None:
+                raise context.fail(
+                    f"column '{column.name}' has several bits, which no field has.",
+                    f"Select it as a number: {column.name} + 0 AS {column.name}.",
+                )
+
+    def _list_exact_times(
+        self, columns: StructType, schema: Schema, kind: str
+    ) -> list[StructField]:
+        """Return the columns of dates and times that are fields of such types."""
+        return [
+            column
+            for column in list_text_columns(columns, kind)
+            if (each := schema.field(self._to_field_name(column.name))) is not None
+            and each.schema.non_nullable.logical_type is not None
+        ]
+
+    def _build_custom_schema(
+        self,
+        columns: StructType,
+        schema: Schema,
+        texts: list[StructField],
+        local: list[StructField],
+    ) -> str:
         """Return the columns that Spark reads as another type than its default, as DDL.
 
         The driver converts them to the types of their fields (``DBRecord.setFieldAccordingToSchema``).
 
         :param columns: with Spark's default types.
+        :param texts: those that are read as texts.
+        :param local: those that are read as instants.
         """
         types = []
         for column in columns:
@@ -258,9 +293,13 @@ class DatabaseSourceBase(BatchSource):
             if field is None:
                 continue
             actual, target = column.dataType.simpleString(), to_spark_type(field.schema)
-            if is_rounded(column, field.schema, self.column_types) and is_rounded_from_text(column):
-                target = "string"
-            if self._is_read_as(column, actual, target):
+            is_long = is_rounded(column, field.schema, self.column_types)
+            if column in texts or (is_long and is_rounded_from_text(column)):
+                types.append(f"{quote_column(column.name)} string")
+                continue
+            if column in local and target in ("timestamp", "timestamp_ntz"):
+                types.append(f"{quote_column(column.name)} timestamp")
+            elif self._is_read_as(column, actual, target):
                 types.append(f"{quote_column(column.name)} {target}")
         return ", ".join(types)
 

@@ -263,6 +263,9 @@ _ONE_ROW: Final = {
 }
 """A query of one row, by the kind of database."""
 _FIRST: Final = "sessionInitStatement"
+_READING: Final = {"preferTimestampNTZ": "true", "pushDownPredicate": "false"}
+"""Options of Spark's reader. A condition of a later stage would have the database's meaning: many do not
+distinguish case or blanks at the end, and a backslash in a literal of MySQL is an escape."""
 _LOADABLE: Final = re.compile(r"[\w./@+,=~-]+")
 
 
@@ -373,7 +376,7 @@ class JdbcConfig(PluginConfig, macros=True):
             _FIRST: self.get_first_statement(),
         }
         account = {key: value for key, value in given.items() if value is not None}
-        return {"url": url, "preferTimestampNTZ": "true"} | rest | account
+        return {"url": url} | _READING | rest | account
 
     def _load(self, context: JdbcContext) -> Driver:
         """Load the driver into Spark and return it."""

@@ -26,6 +26,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name
+from localcdap.api.sql_names import quote_column
 from localcdap.java.numbers import is_number
 from localcdap.plugin_lib.spark.columns import get_column, to_ddl
 from localcdap.plugin_lib.spark.conversion import conform_columns, to_text
@@ -39,6 +40,7 @@ from .catalogue import (
 )
 from .column_types import UnsupportedTypeError, to_table_schema
 from .database_source import split_conditions, strip_semicolon
+from .exact_times import list_local_columns, list_text_columns, parse_times
 from .jdbc import (
     DatabaseConfig,
     call_database,
@@ -49,6 +51,7 @@ from .jdbc import (
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
+    from pyspark.sql.types import StructType
 
 
 ALLOW, BLOCK, STATEMENTS = "allow-list", "block-list", "sql-statements"
@@ -275,7 +278,10 @@ class _Table(msgspec.Struct):
 
     schema: Schema
     """With the name of the table."""
-    parts: list[DataFrame]
+    queries: list[str]
+    """Those of its parts."""
+    columns: StructType
+    """With Spark's default types."""
 
 
 @plugin(
@@ -345,7 +351,8 @@ class MultiTableDatabaseSource(BatchSource):
         name_field = self.config.name_field
         frames = []
         for table in self._tables:
-            for rows in table.parts:
+            for query in table.queries:
+                rows = self._read_part(context, query, table.columns)
                 own = rows.select(conform_columns(context, rows, table.schema))
                 columns = [
                     _widen(each.name, table.schema, each.schema).alias(each.name)
@@ -406,8 +413,10 @@ class MultiTableDatabaseSource(BatchSource):
         :raises StageError: when it cannot be read.
         """
         queries = self._list_queries(context, wanted)
-        parts = [make_reader(context, self._options | {"query": each}).load() for each in queries]
-        columns = call_database(context, self._options["url"], lambda: parts[0].schema)
+        asked = self._options | {"query": queries[0]}
+        columns = call_database(
+            context, self._options["url"], lambda: make_reader(context, asked).load().schema
+        )
         try:
             schema = to_table_schema(columns, wanted.name)
         except UnsupportedTypeError as error:
@@ -417,7 +426,17 @@ class MultiTableDatabaseSource(BatchSource):
                 f"table '{wanted.name}' has a column '{self.config.name_field}' already.",
                 "Change 'tableNameField'.",
             )
-        return _Table(schema, parts)
+        return _Table(schema, queries, columns)
+
+    def _read_part(self, context: SourceContext, query: str, columns: StructType) -> DataFrame:
+        texts = list_text_columns(columns, self._kind)
+        local = list_local_columns(columns, self._kind)
+        types = ", ".join(
+            f"{quote_column(column.name)} {'string' if column in texts else 'timestamp'}"
+            for column in (*texts, *local)
+        )
+        asked = self._options | {"query": query} | ({"customSchema": types} if types else {})
+        return parse_times(context, make_reader(context, asked).load(), texts, self._options)
 
     def _list_queries(self, context: SchemaContext, wanted: _Wanted) -> list[str]:
         """Return the queries of the parts of a table, or the statement."""

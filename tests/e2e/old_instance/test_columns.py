@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import json
 import tarfile
@@ -14,6 +15,8 @@ import pytest
 
 from localcdap.api.client import connect
 from localcdap.cli.main import run
+from localcdap.pipeline.document.reader import read_document
+from localcdap.pipeline.rules.column_numbers import number_from_zero
 from tests.e2e.old_instance.conftest import ARCHIVE
 
 pytestmark = pytest.mark.spark
@@ -26,10 +29,12 @@ def test_columns_of_a_file_without_names_keep_their_numbers(
         archive.extractall(tmp_path, filter="data")
     home = tmp_path / "home"
     document = remove_schema(json.loads((home / "pipelines" / "readings.json").read_text()))
+    draft = remove_schema(json.loads((home / "pipelines" / "unfinished.json").read_text()))
     with duckdb.connect(str(home / "localcdap.duckdb")) as database:
         database.execute(
             "UPDATE applications SET document = ? WHERE name = 'readings'", [json.dumps(document)]
         )
+        database.execute("UPDATE draft_revisions SET pipeline = ?", [json.dumps(draft)])
     monkeypatch.setenv("LOCALCDAP_ENGINE_DIRECTORY", str(engine_directory))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -39,17 +44,38 @@ def test_columns_of_a_file_without_names_keep_their_numbers(
     with connect(home) as cdap:
         before = cdap.tables.read_rows("default", "readings", 100)
         deployed = ask(home, "export", "readings")
+        unfinished = ask(home, "drafts", "show", "unfinished")
         ended = ask(home, "run", "readings")
         after = cdap.tables.read_rows("default", "readings", 100)
         imported = ask(home, "validate", str(tmp_path / "imported.json"), code=1)
+        (tmp_path / "fixed.json").write_text(json.dumps(fix(deployed)))
+        fixed = ask(home, "validate", str(tmp_path / "fixed.json"))
 
-    properties = deployed["config"]["stages"][0]["plugin"]["properties"]
-    assert properties["firstColumnNumber"] == "1"
+    for kept in (deployed, unfinished):
+        properties = kept["config"]["stages"][0]["plugin"]["properties"]
+        assert properties["firstColumnNumber"] == "1"
     assert ended["status"] == "COMPLETED"
     assert (after.columns, sorted(after.rows)) == (before.columns, sorted(before.rows))
     assert after.columns == ["body_1", "body_2", "body_3", "body_4", "body_5"]
     (failure,) = imported["errors"]
     assert (failure["stage"], failure["field"]) == ("Readings", "firstColumnNumber")
+    assert "Set 'firstColumnNumber' to 1" in failure["correctiveAction"]
+    assert fixed["errors"] == []
+
+
+def fix(document: dict[str, Any]) -> dict[str, Any]:
+    """What the fix of the studio makes of a pipeline."""
+    document = copy.deepcopy(document)
+    stages = {stage["name"]: stage["plugin"] for stage in document["config"]["stages"]}
+    changes = number_from_zero(read_document(document), "Readings")
+    assert changes["Readings", "firstColumnNumber"] is None
+    assert any("body_0" in (text or "") for text in changes.values())
+    for (stage, name), value in changes.items():
+        if value is None:
+            del stages[stage]["properties"][name]
+        else:
+            stages[stage]["properties"][name] = value
+    return document
 
 
 def ask(home: Path, *arguments: str, code: int = 0) -> Any:

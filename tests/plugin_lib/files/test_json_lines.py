@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from localcdap.api import LogicalType, Schema, StageError
 from localcdap.api.arrow import RecordCodec
 from localcdap.plugin_lib.files.readers.json_lines import LineReader
+from localcdap.plugin_lib.files.readers.lines import FILE
 from localcdap.plugin_lib.files.writers import LineWriter
 from localcdap.plugin_lib.json_values import make_json_reader
 
@@ -43,7 +44,7 @@ WHOLE = {"i": 1, "s": "x"}
 
 
 def read(lines: list[str], schema: Schema = SCHEMA) -> list[dict]:
-    batch = pa.record_batch([lines, ["file:/in.json"] * len(lines)], names=["value", "file"])
+    batch = pa.record_batch([lines, ["file:/in.json"] * len(lines)], names=["value", FILE])
     (records,) = LineReader(schema, with_file=False)(iter([batch]))
     return RecordCodec(schema).decode(records)
 

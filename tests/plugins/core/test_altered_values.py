@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.samples import AlteredValues
 from localcdap.files.delimited import split_values
@@ -150,6 +151,42 @@ def test_fields_may_have_any_name(read, quoted):
         filenameOnly="true",
     )
     assert run.records == [dict(zip(names, [*"abcdef", "in.txt"], strict=True))]
+
+
+def test_digits_that_a_type_does_not_hold(read, tmp_path):
+    moment = {"type": "long", "logicalType": "timestamp-micros"}
+    local = {"type": "string", "logicalType": "datetime"}
+    clock = {"type": "long", "logicalType": "time-micros"}
+    types = {"t": moment, "d": local, "c": clock, "f": "float", "g": "double"}
+    schema = schema_text(**{name: [type, "null"] for name, type in types.items()})
+    lines = [
+        "2024-05-06T07:08:09.1234560Z,2024-05-06T07:08:09.123456000,01:02:03.1234560,-0.0,1e-300",
+        ",,,,",
+        ",,,Infinity,NaN",
+        "2024-05-06T07:08:09.1234567Z,,,,",
+        ",2024-05-06 07:08:09.123456001,,,",
+        ",,01:02:03.1234567,,",
+        ",,,3.5e38,",
+        ",,,,1e-400",
+    ]
+
+    run = read("\n".join(lines).encode(), format="csv", schema=schema)
+
+    (altered,) = run.altered
+    assert altered.change == "digits that the type of a field does not hold were left out"
+    assert (altered.count, altered.first) == (
+        5,
+        f"File: file://{tmp_path}/in.txt; line: {lines[7]}",
+    )
+    assert [record["g"] for record in run.records][-1] == 0.0
+    assert [record["f"] for record in run.records][-2] == float("inf")
+
+
+@pytest.mark.parametrize("zone", ["Z", "+02:00", " Europe/Berlin"])
+def test_a_datetime_has_no_zone(read, zone):
+    schema = schema_text(d={"type": "string", "logicalType": "datetime"})
+    with pytest.raises(StageError, match="must be of type datetime, but it is"):
+        read(f"2024-05-06T07:08:09{zone}".encode(), format="csv", schema=schema)
 
 
 @pytest.mark.parametrize("delimiter", [",", "##", "| "])

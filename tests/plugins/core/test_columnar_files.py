@@ -301,6 +301,28 @@ def test_orc_gives_back_what_was_written(read, sink):
     assert read(format="orc") == [record_written | detected | {"nested": parts}]
 
 
+def test_old_dates_in_orc_files_that_java_has_not_written(read, folder):
+    old = [datetime.date(1582, 10, 10), datetime.date(1, 1, 1), datetime.date(9999, 12, 31)]
+    write(folder / "a.orc", {"d": (old,)})
+    micros = pa.timestamp("us", "UTC")
+    write(folder / "b.orc", {"d": ([datetime.date(1582, 10, 15)],), "t": ([LATE], micros)})
+    schema = schema_text(d=[DAY, "null"], t=[MOMENT, "null"])
+
+    records = read(format="orc", schema=schema)
+
+    assert sorted(record["d"] for record in records) == sorted([*old, datetime.date(1582, 10, 15)])
+    assert [r["t"] for r in records if r["t"]] == [LATE.replace(tzinfo=UTC)]
+    write(folder / "c.orc", {"t": ([OLD], micros)})
+    with pytest.raises(StageError, match=r"Field 't' has a date before 15 October 1582.*c\.orc"):
+        read(format="orc", schema=schema)
+
+
+@pytest.mark.parametrize("format", ["parquet", "orc"])
+def test_a_column_has_the_name_of_one_of_the_reader(read, folder, format):
+    write(folder / f"a.{format}", {"file": (["x"],), "value": (["y"],)})
+    assert read(format=format) == [{"file": "x", "value": "y"}]
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "orc"])
 def test_spark_and_python_read_each_type_alike(read, folder, suffix):
     columns = {
@@ -332,3 +354,14 @@ def test_spark_and_python_read_each_type_alike(read, folder, suffix):
 
     assert read(format=suffix) == rows
     assert rows[1] == dict.fromkeys(columns)
+
+
+def test_a_failure_shows_no_task_of_spark(read, folder):
+    write(folder / "a.parquet", {"n": ([2**31], pa.int64())})
+
+    with pytest.raises(StageError) as caught:
+        read(format="parquet", schema=schema_text(n="int"))
+
+    place = f"File: {folder}/a.parquet; row 1"
+    assert caught.value.message.rstrip(".").endswith(place)
+    assert caught.value.record is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from database_plugins import column_types, keyed_writes
+from database_plugins import catalogue, column_limits, column_types, keyed_writes
 from database_plugins.column_types import (
     COMMON,
     MYSQL,
@@ -235,4 +235,5 @@ def test_other_sinks_only_insert():
 
 
 def test_the_examples_are_right():
-    assert doctest.testmod(keyed_writes).failed == doctest.testmod(column_types).failed == 0
+    for module in (keyed_writes, column_types, column_limits, catalogue):
+        assert doctest.testmod(module).failed == 0

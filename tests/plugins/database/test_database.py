@@ -130,6 +130,30 @@ def database(instance: TemporaryInstance) -> Database:
 
 
 @pytest.mark.spark
+def test_what_columns_change_is_counted(database: Database):
+    table = (
+        "CREATE TABLE orders (id INT, name CHAR(3), price DECIMAL(5,1), moment TIMESTAMP, day DATE)"
+    )
+    create = database.plugin("action", "Database", query=table)
+    rows = "1,abc,1.50,2024-05-06T07:08:09.123456Z,1582-10-04\n2,a,1.25,1500-01-01T00:00:00Z,1582-10-10\n"
+
+    run = database.run(
+        create, database.csv(rows), database.plugin("batchsink", "Database", tableName="orders")
+    )
+
+    assert run.error is None
+    (last,) = database.instance.cdap.runs.list_runs("default", limit=1)
+    assert [(each.change.split("'")[1], each.count, each.first) for each in last.altered] == [
+        ("name", 1, "a"),
+        ("price", 1, "1.25"),
+        ("day", 1, "1582-10-10"),
+    ]
+    narrower = {"schema": SCHEMA.replace('"precision": 8', '"precision": 9')}
+    (stored,) = database.rows("DELETE FROM orders WHERE id = 1", narrower)
+    assert stored[0]["moment"] == "1500-01-01T00:00:00.000000Z"
+
+
+@pytest.mark.spark
 def test_rows_are_written_and_read(database: Database):
     create = database.plugin("action", "Database", query=TABLE)
     sink = database.plugin("batchsink", "Database", tableName="orders")

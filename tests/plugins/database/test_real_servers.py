@@ -385,7 +385,7 @@ def _only_postgres(place: Place) -> None:
         pytest.skip("the types and operations are those of PostgreSQL")
 
 
-def _run_to_json(place: Place, name: str, *plugins: dict[str, Any]) -> list[dict[str, Any]]:
+def run_to_json(place: Place, name: str, *plugins: dict[str, Any]) -> list[dict[str, Any]]:
     """The records of the last plugin."""
     sink = {"referenceName": "o", "path": name, "format": "json", FORMER_JSON: "true"}
     run = place.run(*plugins, {"type": "batchsink", "name": "File", "properties": sink})
@@ -406,7 +406,7 @@ def test_a_source_without_a_schema_has_the_types_of_cdap(place: Place):
         "ARRAY[1,2] AS list, '1 day'::interval AS span, 7::oid AS o, 1.5::numeric(50,10) AS wide"
     )
 
-    records = _run_to_json(place, "no-schema", place.plugin("batchsource", importQuery=query))
+    records = run_to_json(place, "no-schema", place.plugin("batchsource", importQuery=query))
 
     assert records == [
         {"n": "0.1234567890123456789012345", "bits": "101", "late": "10:00:00+02", "list": "{1,2}",
@@ -431,7 +431,7 @@ def test_decimals_of_postgresql_are_rounded_half_to_even(place: Place):
         "batchsource", importQuery="SELECT * FROM halves ORDER BY id", schema=schema
     )
 
-    records = _run_to_json(place, "halves", source)
+    records = run_to_json(place, "halves", source)
 
     assert [(record.get("a"), record.get("b")) for record in records] == [
         (0.2, 0.2), (0.4, -0.2), (2.5, 1.0), (None, None)
@@ -466,7 +466,7 @@ def test_arguments_are_the_texts_of_the_driver(place: Place):
         del setter["properties"][name]
     query = "SELECT '${n} ${b} ${tz} ${ba} ${ar}' AS v"
 
-    (record,) = _run_to_json(place, "args", setter, place.plugin("batchsource", importQuery=query))
+    (record,) = run_to_json(place, "args", setter, place.plugin("batchsource", importQuery=query))
 
     texts = record["v"].split(" ")
     assert texts[:2] == ["2.5", "t"]

@@ -34,9 +34,18 @@ from localcdap.plugin_lib.spark.conversion import conform_columns, from_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
+    from localcdap.api.schema import Field
 
+_JAVA: Final = "ORC_JAVA"
+_GREGORIAN: Final = "1582-10-15"
+_TIMES: Final = (
+    LogicalType.DATE,
+    LogicalType.TIMESTAMP_MILLIS,
+    LogicalType.TIMESTAMP_MICROS,
+    LogicalType.DATETIME,
+)
 _ROWS: Final = 10_000
 """The most rows of a batch that Arrow reads."""
 _REMEMBERED: Final = 8
@@ -46,7 +55,7 @@ _REMEMBERED: Final = 8
 def read_columnar_files(
     context: SourceContext, files: Sequence[str], schema: Schema, format: str
 ) -> DataFrame:
-    """Read the fields of the schema from Parquet or ORC files, and the URI of the file as ``file``.
+    """Read the fields of the schema from Parquet or ORC files, and the URI of the file as :data:`FILE`.
 
     A field that a file lacks is null.
 
@@ -60,16 +69,17 @@ def read_columnar_files(
         frame = reader.option("mergeSchema", str(len(files) > 1).lower()).load(escape_paths(files))
         frame = _parse_local_times(context, frame, schema)
         return frame.select(uri, *conform_columns(context, frame, schema))
-    native, others = _divide_files(context, files, schema, format)
+    native, foreign, others = _divide_files(context, files, schema, format)
     frames = []
-    if native:
-        frame = reader.schema(to_columns_ddl(schema)).load(escape_paths(native))
-        columns = [
-            require_value(context, get_column(f.name), f.name, f.schema, get_file_uri()).alias(
-                f.name
-            )
-            for f in schema
-        ]
+    for paths in filter(None, (native, foreign)):
+        frame = reader.schema(to_columns_ddl(schema)).load(escape_paths(paths))
+        columns = []
+        for each in schema:
+            value = get_column(each.name)
+            if paths is foreign:
+                value = _refuse_old_times(context, value, each)
+            value = require_value(context, value, each.name, each.schema, get_file_uri())
+            columns.append(value.alias(each.name))
         frames.append(frame.select(uri, *columns))
     if others:
         with_file = Schema.record(
@@ -109,35 +119,79 @@ def _read_by_arrow(file: str, format: str, schema: str) -> Iterator[pa.RecordBat
         yield pa.RecordBatch.from_arrays([uris, *batch.columns], names=[FILE, *batch.schema.names])
 
 
+def _refuse_old_times(context: SourceContext, value: Column, field: Field) -> Column:
+    """Have a date or time fail the run that Spark would take for one of the Julian calendar."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if field.schema.non_nullable.logical_type not in _TIMES:
+        return value
+    message = F.concat(
+        F.lit(
+            f"Field '{field.name}' has a date before 15 October 1582. Of an ORC file that Java has not "
+            "written, these are read only if it has dates and no times. File: "
+        ),
+        get_file_uri(),
+    )
+    failure = build_failure(context, message, field.schema)
+    return F.when(value < F.lit(_GREGORIAN).cast("date"), failure).otherwise(value)
+
+
 def _divide_files(
     context: SourceContext, files: Sequence[str], schema: Schema, format: str
-) -> tuple[list[str], list[str]]:
-    """Return the files that Spark reads as the schema says, and the others.
+) -> tuple[list[str], list[str], list[str]]:
+    """Return the files that Spark reads as the schema says, those in which only old times differ, and others.
 
     Opening a file takes a quarter of a millisecond, and looking at its columns as long again: most files of a
     folder have the same ones.
     """
-    decisions: deque[tuple[pa.Schema, bool]] = deque(maxlen=_REMEMBERED)
+    decisions: deque[tuple[pa.Schema, str | None, list[str]]] = deque(maxlen=_REMEMBERED)
     native: list[str] = []
+    foreign: list[str] = []
     others: list[str] = []
     for path in files:
         try:
             with ArrowFile(path, format) as file:
-                is_native = next(
-                    (n for arrow, n in decisions if arrow.equals(file.arrow, True)), None
+                group = next(
+                    (
+                        group
+                        for arrow, writer, group in decisions
+                        if writer == file.writer and arrow.equals(file.arrow, True)
+                    ),
+                    None,
                 )
-                if is_native is None:
+                if group is None:
                     check_columns(path, file.columns, schema)
-                    is_native = _is_native(file.columns, schema, format)
-                    decisions.append((file.arrow, is_native))
+                    group = native if _is_native(file.columns, schema, format) else others
+                    if group is native and file.writer not in (None, _JAVA):
+                        group = _choose_foreign(file.columns, schema, native, foreign, others)
+                    decisions.append((file.arrow, file.writer, group))
         except BadRequestError as error:
             raise context.fail(error.message, error.corrective_action) from None
         except (OSError, ValueError) as error:
             raise context.fail(
                 f"'{path}' cannot be read as {format}: {error}.", "Check 'path' and 'format'."
             ) from None
-        (native if is_native else others).append(path)
-    return native, others
+        group.append(path)
+    return native, foreign, others
+
+
+def _choose_foreign(
+    columns: pa.Schema,
+    schema: Schema,
+    native: list[str],
+    foreign: list[str],
+    others: list[str],
+) -> list[str]:
+    """Return how an ORC file is read that Java has not written, whose dates are all Gregorian.
+
+    Spark takes old ones for Julian. Arrow does not, but has times of the years 1677 to 2262 only.
+    """
+    import pyarrow as pa
+
+    types = [columns.field(each.name).type for each in schema if each.name in columns.names]
+    if any(map(pa.types.is_timestamp, types)):
+        return foreign
+    return others if any(map(pa.types.is_date, types)) else native
 
 
 def _is_native(columns: pa.Schema, schema: Schema, format: str) -> bool:

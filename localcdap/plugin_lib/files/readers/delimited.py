@@ -23,7 +23,7 @@ from localcdap.plugin_lib.files.readers.line_format import (
 from localcdap.plugin_lib.files.readers.lines import FILE, LINES, VALUE, count_replaced
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.spark.columns import allows_null, build_failure, to_ddl
-from localcdap.plugin_lib.spark.conversion import from_text
+from localcdap.plugin_lib.spark.conversion import from_text, loses_digits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +39,8 @@ _QUOTES_LOST: Final = (
 )
 _FLAGS: Final = "line of the flag"
 _NO_FLAG: Final = "a text other than 'true' and 'false' became false, as in CDAP"
+_CUT: Final = "line of the cut value"
+_DIGITS_LOST: Final = "digits that the type of a field does not hold were left out"
 
 
 def read_values(
@@ -50,9 +52,9 @@ def read_values(
 ) -> DataFrame:
     """Split lines as :func:`.split_values` does, and convert the values to the fields of a schema.
 
-    The result has the column ``file`` beside them. Empty lines are dropped, unless the schema has one field.
-    Missing values at the end of a line are null. The run fails, with file and line, if a value does not fit
-    its field, or a line has more values than the schema has fields.
+    The result has the column :data:`FILE` beside them. Empty lines are dropped, unless the schema has one
+    field. Missing values at the end of a line are null. The run fails, with file and line, if a value does
+    not fit its field, or a line has more values than the schema has fields.
 
     :param lines: as :func:`.read_line_frame` reads them.
     """
@@ -112,6 +114,12 @@ def _find_changes(
     if flags:
         is_known = functools.reduce(lambda one, other: one & other, flags)
         changes[_FLAGS] = (_NO_FLAG, F.when(~is_known, _describe_line()))
+    cuts = [cut for text, schema in used if (cut := loses_digits(text, schema)) is not None]
+    if cuts:
+        # A text that is missing loses nothing.
+        known = [F.ifnull(cut, F.lit(False)) for cut in cuts]
+        is_cut = functools.reduce(lambda one, other: one | other, known)
+        changes[_CUT] = (_DIGITS_LOST, F.when(is_cut, _describe_line()))
     return changes
 
 

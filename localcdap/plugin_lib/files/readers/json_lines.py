@@ -35,12 +35,12 @@ _LIMITS: Final[dict[LogicalType | None, tuple[datetime.date, ...]]] = {
 def parse_json_lines(
     context: SourceContext, lines: DataFrame, schema: Schema, *, with_file: bool
 ) -> DataFrame:
-    """Parse lines (columns ``value`` and ``file``) into the fields of the schema.
+    """Parse lines (columns :data:`VALUE` and :data:`FILE`) into the fields of the schema.
 
     Blank lines are ignored. The run fails if a line is not exactly one object, or a value does not fit its
     field, even if no stage reads that field.
 
-    :param with_file: whether the result has the column ``file``, too.
+    :param with_file: whether the result has the column :data:`FILE`, too.
     """
     from pyspark.sql import functions as F  # noqa: N812
 

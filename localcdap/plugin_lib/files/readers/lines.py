@@ -116,7 +116,7 @@ def read_line_frame(
 def read_valid_lines(
     context: SourceContext, files: Sequence[str], format: LineFormat, split_size: int
 ) -> DataFrame:
-    """Read lines as the columns ``value`` and ``file``, without malformed bytes, which are counted."""
+    """Read lines as :data:`VALUE` and :data:`FILE`, without malformed bytes, which are counted."""
     from pyspark.sql import functions as F  # noqa: N812
 
     lines = read_line_frame(context, files, format, split_size)

@@ -90,7 +90,7 @@ def _read_content(
     schema: Schema,
     split_size: int,
 ) -> DataFrame:
-    """Read the fields of the schema, and the URI of the file as the column ``file``."""
+    """Read the fields of the schema, and the URI of the file as the column :data:`FILE`."""
     by_spark = find_spark_format(context, config)
     if by_spark is not None:
         return read_spark_files(context, by_spark, files, schema)
