@@ -17,7 +17,7 @@ from tests.e2e.program import Command, HostedProgram, Program
 
 @pytest.fixture
 def hosted() -> None:
-    """Has :func:`program` run commands in this process, for modules whose subject is no process."""
+    """Has :func:`program` run commands in this process, for modules that test no process."""
 
 
 @pytest.fixture
