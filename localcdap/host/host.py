@@ -102,12 +102,13 @@ class Host:
         A background host that was told to leave has neither. The programs that host an instance themselves
         are tests and those that embed localcdap.
         """
-        is_needed = not self.leaving.is_set() and self.is_needed
+        is_left = self.leaving.is_set()
+        is_needed = not is_left and (self._lock.is_used() or bool(self._services.list_work()))
         self._services.finish_starting_runs()
         self._services.end_waiting()
         self._lock.stop_listening()
         # A run that was asked for meanwhile waits for the next host.
-        is_needed = is_needed or bool(not self.leaving.is_set() and self._services.list_work())
+        is_needed = is_needed or bool(not is_left and self._services.list_work())
         self._services.close()
         self._lock.close()
         if is_needed and not self._is_background:

@@ -206,13 +206,14 @@ class Topics:
         while True:
             seen = self.count_changes(namespace, names)
             with self._store.snapshot() as tx:
-                for name in names:
-                    self._require_generation(tx, namespace, name)
+                self._require(tx, namespace, names)
                 found = self.read(tx, namespace, names, after, limit)
             rest = deadline - time.monotonic()
             if found or rest <= 0 or self.closed:
                 return found
             self.wait(namespace, names, seen, rest)
+            if self.count_changes(namespace, names) == seen:
+                return []  # the time is over, or the topics are closed
 
     def get_newest_id(self, tx: Transaction) -> int:
         """Return the id of the newest message in any topic; 0 when there is none."""
@@ -250,6 +251,12 @@ class Topics:
         self.closed = True
         self.wake()
 
+    def _require(self, tx: Transaction, namespace: str, names: Sequence[str]) -> None:
+        known = {name for (name,) in tx.execute(_KNOWN, (namespace, list(names)))}
+        for name in names:
+            if name not in known:
+                self.describe(tx, namespace, name)
+
     def _require_generation(self, tx: Transaction, namespace: str, name: str) -> int:
         rows = tx.execute(_GENERATION, (namespace, name))
         if not rows or rows[0][0] < 0:
@@ -265,6 +272,10 @@ class Topics:
 
 
 _GENERATION: Final = "SELECT generation FROM topics WHERE namespace = ? AND name = ?"
+_KNOWN: Final = (
+    "SELECT name FROM topics "
+    "WHERE generation > 0 AND namespace = ? AND list_contains(?::VARCHAR[], name)"
+)
 _SELECT: Final = (
     "SELECT namespace, name, generation, created, age_limit_s, count_limit FROM topics "
     "WHERE generation > 0 AND namespace = ?"

@@ -52,6 +52,10 @@ class HostLock:
         """The number of open connections of clients; 0 while not listening."""
         return self._server.connections if self._server else 0
 
+    def is_used(self) -> bool:
+        """Whether a client is connected that has not hung up; False while not listening."""
+        return self._server is not None and self._server.is_used()
+
     def listen(
         self,
         services: Mapping[str, object],

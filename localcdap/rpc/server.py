@@ -58,6 +58,11 @@ class Server:
         with self._lock:
             return len(self._sessions)
 
+    def is_used(self) -> bool:
+        """Whether a client is connected. One that has hung up is not, even if its thread has not noticed."""
+        with self._lock:
+            return any(session.is_used(None) for session in self._sessions)
+
     def refuse_if_unused(self, without_pid: int | None = None) -> bool:
         """Refuse new connections from now on, if nobody else is connected; return whether nobody is.
 

@@ -12,15 +12,29 @@ import pytest
 from localcdap.cli.main import run
 from localcdap.home import Home
 from localcdap.host import open_in_process
-from tests.e2e.program import Command, Program
+from tests.e2e.program import Command, HostedProgram, Program
 
 
 @pytest.fixture
-def program(tmp_path: Path, engine_directory: Path, fresh_home: Callable[[Path], Path]) -> Program:
+def hosted() -> None:
+    """Has :func:`program` run commands in this process, for modules that test no process."""
+
+
+@pytest.fixture
+def program(
+    tmp_path: Path,
+    engine_directory: Path,
+    fresh_home: Callable[[Path], Path],
+    request: pytest.FixtureRequest,
+) -> Iterator[Program]:
     """The program on an instance of its own."""
-    return Program(
-        fresh_home(tmp_path / "home"), {"LOCALCDAP_ENGINE_DIRECTORY": str(engine_directory)}
-    )
+    home = fresh_home(tmp_path / "home")
+    environment = {"LOCALCDAP_ENGINE_DIRECTORY": str(engine_directory)}
+    if "hosted" not in request.fixturenames:
+        yield Program(home, environment)
+        return
+    with HostedProgram(home, environment) as program:
+        yield program
 
 
 @pytest.fixture

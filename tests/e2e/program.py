@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -11,6 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from localcdap.api.errors import LocalcdapError
+from localcdap.cli.main import run
+from localcdap.home import Home
+from localcdap.host import open_in_process
 
 COMMAND = [sys.executable, "-m", "localcdap.cli"]
 Command = Callable[..., tuple[int, str, str]]
@@ -64,6 +73,46 @@ class Program:
         """Write ``localcdap.toml``."""
         self.home.mkdir(parents=True, exist_ok=True)
         (self.home / "localcdap.toml").write_text(text, encoding="utf-8")
+
+
+class HostedProgram(Program):
+    """The program on an instance whose host is this process, from the first command to the end of a block.
+
+    A command and a host of their own take two seconds of the processor, which only tests of processes need.
+    """
+
+    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
+        super().__init__(home, environment)
+        self._opened = contextlib.ExitStack()
+        self._is_open = False
+
+    def __enter__(self) -> HostedProgram:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def __call__(self, *arguments: str, timeout_s: float = 240, input: str | None = None) -> Answer:
+        del timeout_s  # that of the test
+        if not self._is_open:
+            self._open()
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            patch.setattr(sys, "stdin", io.StringIO(input or ""))
+            code = run([*arguments, "--home", str(self.home)])
+        return Answer(code, out.getvalue(), err.getvalue())
+
+    def _open(self) -> None:
+        patch = self._opened.enter_context(pytest.MonkeyPatch.context())
+        for name, value in self.environment.items():
+            patch.setenv(name, value)
+        with contextlib.suppress(LocalcdapError):  # the command finds the same, and reports it
+            self._opened.enter_context(open_in_process(Home(self.home)))
+        self._is_open = True
 
 
 def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 120) -> Any:

@@ -20,7 +20,7 @@ from tests.e2e.pipelines import (
 )
 from tests.e2e.program import Program
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("hosted")]
 ROW = schema(id="int")
 PLUGINS = """
 from pathlib import Path

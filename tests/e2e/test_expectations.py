@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, schema, write
 from tests.e2e.program import Program
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("hosted")]
 
 
 def test_violations_and_their_trend(program: Program, tmp_path: Path):

@@ -11,6 +11,8 @@ from tests.e2e.pipelines import csv_source, json_records, json_sink, pipeline, s
 from tests.e2e.pipelines import write as write_pipeline
 from tests.e2e.program import Program
 
+pytestmark = pytest.mark.usefixtures("hosted")
+
 
 def test_artifacts_shows_the_old_paths_that_a_dropped_in_file_uses(program: Program):
     text = "from localcdap.api.lookup import TableShape\n" + source("Old")

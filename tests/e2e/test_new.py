@@ -9,6 +9,8 @@ import pytest
 
 from tests.e2e.program import Program
 
+pytestmark = pytest.mark.usefixtures("hosted")
+
 
 def test_a_new_plugin_is_in_the_instance_at_once(program: Program):
     answer = program("new", "plugin", "CleanText")

@@ -9,6 +9,7 @@ import pytest
 
 from localcdap.cli.main import run
 
+pytestmark = pytest.mark.usefixtures("command")  # the host of the folder "home"
 CREATE = (
     "datasets",
     "create",
@@ -19,8 +20,8 @@ CREATE = (
 )
 
 
-def call(home: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = run([*arguments, "--home", str(home)])
+def call(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = run([*arguments, "--home", str(folder / "home")])
     output = capsys.readouterr()
     return code, output.out, output.err
 
@@ -29,7 +30,7 @@ def test_partitions_are_added_listed_and_dropped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(tmp_path, capsys, *CREATE)[0] == 0
-    folder = tmp_path / "filesets" / "default" / "sales" / "2026" / "rome"
+    folder = tmp_path / "home" / "filesets" / "default" / "sales" / "2026" / "rome"
     folder.mkdir(parents=True)
     (folder / "part-0").write_text("one\ntwo\n", encoding="utf-8")
     key = ("-w", "year=2026", "-w", "city=Rome")

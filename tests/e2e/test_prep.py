@@ -14,6 +14,7 @@ from localcdap.cli.main import run
 from localcdap.engine.messages.host import StatementBatch
 from localcdap.testing.instance import TemporaryInstance
 
+pytestmark = pytest.mark.usefixtures("command")  # the host of the folder "home"
 CONTENT = "Customer ID;Name;City\n1; ada ;Köln\n2;bob;\nx;eve;Bonn\n"
 RECIPE = "trim :Name\nset-type :Customer_ID int\nfill-null-or-empty :City 'none'\n"
 

@@ -10,6 +10,7 @@ import pytest
 
 from localcdap.cli.main import run
 
+pytestmark = pytest.mark.usefixtures("command")  # the host of the folder "home"
 ROWS = 3000
 RULES = [
     {"rule": "not-null", "column": "city", "action": "error"},

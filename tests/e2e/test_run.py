@@ -19,7 +19,7 @@ from tests.e2e.pipelines import (
 )
 from tests.e2e.program import Program
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("hosted")]
 
 ROW = schema(id="int", name=["string", "null"])
 RECORDS = "1,ann\n2,bob\n3,\n"

@@ -10,6 +10,8 @@ import pytest
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, stage, write
 from tests.e2e.program import Program
 
+pytestmark = pytest.mark.usefixtures("hosted")
+
 ROW = schema(id="int", name="string")
 
 

@@ -81,6 +81,14 @@ def test_the_host_in_a_program_stays(home: Home):
         assert host.leave_host() == []  # it is closed by its program
 
 
+def test_no_host_takes_over_from_a_program_whose_last_client_has_just_gone(home: Home):
+    for _ in range(5):
+        with open_in_process(home), closing(Cdap(home)) as client:
+            client.namespaces.list_namespaces()
+
+    assert not (home.path / "host.log").exists(), "no background host was started"
+
+
 def test_a_repair_ends_a_host_that_nobody_uses(home: Home):
     with closing(Cdap(home)) as cdap:
         pid = cdap.host_pid

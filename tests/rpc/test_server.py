@@ -148,6 +148,8 @@ def test_connections_are_counted_and_forgotten():
         with Client(HostRecord(1, "1.0", address, KEY.hex())) as client:
             assert client.make_proxy("echo", Echo).nothing() is None
             assert server.connections == 1
+            assert server.is_used()
+        assert not server.is_used(), "it has hung up, whether its thread has read that or not"
         deadline = time.monotonic() + 60
         while server.connections and time.monotonic() < deadline:
             time.sleep(0.01)
