@@ -48,17 +48,17 @@ __all__ = [
 _MODULES: Final = {
     "AppTester": "apps",
     "ConnectorTester": "connectors",
-    "DatasetTester": "datasets",
+    "DatasetTester": "instance",
     "FormatTester": "formats",
     "PipelineTester": "pipeline",
     "StageOutput": "records",
-    "StageRun": "stage_run",
+    "StageRun": "pipeline",
     "StageTester": "stage",
-    "TableData": "tables",
+    "TableData": "records",
     "TemporaryInstance": "instance",
     "artifact_ref": "references",
     "plugin_ref": "references",
-    "run_stage": "stage_run",
+    "run_stage": "pipeline",
 }
 
 

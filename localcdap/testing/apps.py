@@ -132,32 +132,7 @@ class AppTester:
             self.connections: Final = ConnectionService(
                 tables.transactions, self.namespaces, self.secure_keys
             )
-            jobs = cast(JobService, _NoJobs())
-            platform = AppPlatform(
-                store,
-                topics,
-                self.namespaces,
-                self._artifacts,
-                self._get_secrets,
-                MethodCaller(environments, InProcessRunner(), None, None),
-                AppFiles(folder / "files", self.namespaces),
-                tables.admin,
-                jobs,
-                ALLOW_ALL,
-            )
-            services = AppServices(
-                platform,
-                self.namespaces,
-                self.preferences,
-                self.datasets,
-                self.metadata,
-                self.messaging,
-                tables.admin,
-                jobs,
-                InProcessRunner(),
-                self.connections,
-                self._create_connectors(environments),
-            )
+            services = self._create_services(folder, store, topics, environments)
             name = describe_application(app, app.__qualname__).name
             self.context: Final = AppContext(services, tables.transactions, name)
             self._runtime = AppRuntime(app, self.context, self._create_delivery)
@@ -253,6 +228,36 @@ class AppTester:
             locations=Locations({}, str(folder)),
             check_namespace=self.namespaces.require,
             secrets=self._get_secrets,
+        )
+
+    def _create_services(
+        self, folder: Path, store: Store, topics: Topics, environments: EnvironmentFactory
+    ) -> AppServices:
+        jobs = cast(JobService, _NoJobs())
+        platform = AppPlatform(
+            store,
+            topics,
+            self.namespaces,
+            self._artifacts,
+            self._get_secrets,
+            MethodCaller(environments, InProcessRunner(), None, None),
+            AppFiles(folder / "files", self.namespaces),
+            self.tables,
+            jobs,
+            ALLOW_ALL,
+        )
+        return AppServices(
+            platform,
+            self.namespaces,
+            self.preferences,
+            self.datasets,
+            self.metadata,
+            self.messaging,
+            self.tables,
+            jobs,
+            InProcessRunner(),
+            self.connections,
+            self._create_connectors(environments),
         )
 
     def _create_connectors(self, environments: EnvironmentFactory) -> ConnectorService:
