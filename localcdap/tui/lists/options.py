@@ -10,7 +10,7 @@ from textual.events import Click
 from textual.widgets.option_list import Option
 
 from localcdap.tui.studio import get_studio
-from localcdap.tui.textual_internals.option_list import SafeOptionList
+from localcdap.tui.textual_internals.drawing import SafeOptionList
 
 
 class StudioOptionList(SafeOptionList):

@@ -1,4 +1,6 @@
-"""A table whose headers have several lines: fastdatatable reserves their space, but draws one of them."""
+"""Private parts of the libraries of widgets: the list of textual-autocomplete, the headers of
+fastdatatable.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,36 @@ from typing import Final
 
 from rich.style import Style
 from textual.strip import Strip
+from textual_autocomplete import AutoComplete, TargetState
 from textual_fastdatatable import DataTable
+
+
+class QuietAutoComplete(AutoComplete):
+    """An auto-complete list that does nothing while it is hidden or empty.
+
+    Each of these methods costs a layout of the whole screen, for every letter that is typed.
+    """
+
+    def action_hide(self) -> None:
+        if self.display:
+            super().action_hide()
+
+    def action_show(self) -> None:
+        if not self.display:
+            super().action_show()
+
+    def rebuild(self, text: str) -> None:
+        """Fill the list for a text that was put into the input."""
+        self._rebuild_options(self._get_target_state(), text)
+
+    def _align_to_target(self) -> None:
+        if self.is_attached and self.target.is_attached and self.option_list.option_count:
+            super()._align_to_target()
+
+    def _rebuild_options(self, target_state: TargetState, search_string: str) -> None:
+        if self.option_list.option_count or self.get_candidates(target_state):
+            super()._rebuild_options(target_state, search_string)
+
 
 _HEADER: Final = -1
 """The index of the row of headers."""
