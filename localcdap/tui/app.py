@@ -22,7 +22,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.areas import AREAS, Area
 from localcdap.tui.base_app import BaseApp
-from localcdap.tui.dialogs.open_failed import OpenFailedDialog
+from localcdap.tui.dialogs.dialog_screen import OpenFailedDialog
 from localcdap.tui.host_connection import HostConnection
 from localcdap.tui.routes import AreaTarget, NavigationTarget
 from localcdap.tui.service_calls import ServiceCalls

@@ -18,11 +18,17 @@ from textual.widget import Widget
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.tui.dialogs.chooser import Chooser
+from localcdap.tui.dialogs.dialog_screen import (
+    MARKS,
+    ConfirmDialog,
+    InputDialog,
+    Notices,
+    NoticesDialog,
+    TypedConfirmDialog,
+)
 from localcdap.tui.dialogs.jump import Jumpable, JumpScreen, list_jump_targets
 from localcdap.tui.dialogs.metadata import MetadataDialog
-from localcdap.tui.dialogs.notices import MARKS, Notices, NoticesDialog
 from localcdap.tui.dialogs.path_dialog import FilePicker
-from localcdap.tui.dialogs.questions import ConfirmDialog, InputDialog, TypedConfirmDialog
 from localcdap.tui.keys import keymap
 from localcdap.tui.keys.commands import (
     Command,

@@ -21,7 +21,7 @@ from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.document.values import as_properties
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.pipeline.rules.plugin_types import CONTROL, SINKS, SOURCES
-from localcdap.tui.dialogs.lines import LinesDialog
+from localcdap.tui.dialogs.dialog_screen import LinesDialog
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.plugin_details import to_selector

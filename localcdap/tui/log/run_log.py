@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 from localcdap.runs.logs import LEVELS, LogFilter, LogHit, LogSummary
 from localcdap.runs.model import StoredLogLine
 from localcdap.text import plural
-from localcdap.tui.dialogs.text_dialog import TextDialog
+from localcdap.tui.dialogs.dialog_screen import TextDialog
 from localcdap.tui.labels import sanitize_lines, sanitize_name
 from localcdap.tui.log.layout import format_clock, format_plain_line
 from localcdap.tui.log.rows import save_log

@@ -18,7 +18,7 @@ from localcdap.pipeline.document.values import as_text
 from localcdap.pipeline.editing.edits import CompoundEdit, Edit, SetSetting
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_row
-from localcdap.tui.dialogs.property_lines import format_properties, parse_properties
+from localcdap.tui.dialogs.metadata import format_properties, parse_properties
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.pipeline.environment import PipelineEnvironment
 

@@ -18,7 +18,7 @@ from textual.worker import get_current_worker
 from localcdap.api.schema import Schema
 from localcdap.files.result_files import format_plain, to_csv, to_json
 from localcdap.text import plural
-from localcdap.tui.dialogs.text_dialog import TextDialog
+from localcdap.tui.dialogs.dialog_screen import TextDialog
 from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.records.arrangement import (
     RecordArrangement,

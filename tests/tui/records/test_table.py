@@ -12,7 +12,7 @@ import pytest
 from textual.app import App
 
 from localcdap.api.schema import Schema
-from localcdap.tui.dialogs.text_dialog import TextDialog
+from localcdap.tui.dialogs.dialog_screen import TextDialog
 from localcdap.tui.records.profile import ColumnProfileView
 from localcdap.tui.records.table import MOST_ROWS, RecordTable
 

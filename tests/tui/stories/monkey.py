@@ -187,7 +187,7 @@ def cage(folder: Path) -> Iterator[Home]:
         with (
             mock.patch.dict(os.environ, places),
             mock.patch("localcdap.host.data_services.find_shipped_plugins", return_value=plugins),
-            mock.patch("localcdap.tui.dialogs.path_completion.expand_path", inside),
+            mock.patch("localcdap.tui.dialogs.path_dialog.expand_path", inside),
             mock.patch(
                 "localcdap.tui.screens.settings.file.write", side_effect=OSError("not for monkeys")
             ),

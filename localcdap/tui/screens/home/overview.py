@@ -15,7 +15,7 @@ from localcdap.schedules.model import (
     ScheduleStatus,
     ScheduleSummary,
 )
-from localcdap.tui.dialogs.path_completion import is_file
+from localcdap.tui.dialogs.path_dialog import is_file
 from localcdap.tui.labels import RUN_MARKS, format_age
 from localcdap.tui.routes import (
     DeployedTarget,

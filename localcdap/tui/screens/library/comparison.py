@@ -13,7 +13,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.pipeline.comparison import PipelineComparison, compare_pipelines
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
-from localcdap.tui.dialogs.lines import BlocksDialog
+from localcdap.tui.dialogs.dialog_screen import BlocksDialog
 from localcdap.tui.labels import format_age
 from localcdap.tui.screens.home.pipeline_import import read_pipeline_file
 from localcdap.tui.screens.library.differences import (

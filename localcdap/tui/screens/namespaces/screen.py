@@ -23,7 +23,7 @@ from localcdap.namespaces.model import (
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
-from localcdap.tui.dialogs.path_completion import expand_path
+from localcdap.tui.dialogs.path_dialog import expand_path
 from localcdap.tui.lists.changes import watch_topics
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screens.namespaces.connections import ConnectionsPanel

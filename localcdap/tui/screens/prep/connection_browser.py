@@ -23,8 +23,7 @@ from localcdap.api.connector import (
 )
 from localcdap.api.errors import LocalcdapError
 from localcdap.connectors.entities import find_connection, format_property
-from localcdap.tui.dialogs.path_completion import PathCompletion, split_path
-from localcdap.tui.dialogs.path_dialog import PathDialog
+from localcdap.tui.dialogs.path_dialog import PathCompletion, PathDialog, split_path
 from localcdap.tui.fuzzy_match import rank_matches
 from localcdap.tui.labels import sanitize_name
 

@@ -10,7 +10,7 @@ from textual import work
 from textual.binding import Binding, BindingType
 
 from localcdap.host.cdap import Cdap
-from localcdap.tui.dialogs.path_completion import is_file
+from localcdap.tui.dialogs.path_dialog import is_file
 from localcdap.tui.routes import DocumentTarget
 from localcdap.tui.screens.prep.exports import build_joined_pipeline, read_prepared
 from localcdap.tui.screens.prep.recipe import PrepRecipe, read_lines

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from localcdap.host.cdap import Cdap
-from localcdap.tui.dialogs.path_completion import is_file
+from localcdap.tui.dialogs.path_dialog import is_file
 from localcdap.tui.labels import sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.screens.prep.source import PrepSource

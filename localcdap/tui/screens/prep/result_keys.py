@@ -15,8 +15,8 @@ from localcdap.api.errors import BadRequestError
 from localcdap.files.atomic import write_file
 from localcdap.host.cdap import Cdap
 from localcdap.runs.preview.model import PreviewRequest
-from localcdap.tui.dialogs.lines import LinesDialog
-from localcdap.tui.dialogs.path_completion import is_taken
+from localcdap.tui.dialogs.dialog_screen import LinesDialog
+from localcdap.tui.dialogs.path_dialog import is_taken
 from localcdap.tui.routes import (
     DeployedTarget,
     DocumentTarget,

@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from localcdap.expectations.reader import to_json
-from localcdap.tui.dialogs.lines import LinesDialog
+from localcdap.tui.dialogs.dialog_screen import LinesDialog
 from localcdap.tui.screens.prep.column_keys import ColumnKeys
 from localcdap.tui.screens.prep.facet_keys import FacetKeys
 from localcdap.tui.screens.prep.join_keys import JoinKeys

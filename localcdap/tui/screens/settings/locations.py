@@ -10,7 +10,7 @@ from typing import Final
 
 from localcdap.api.errors import BadRequestError
 from localcdap.home import Home
-from localcdap.tui.dialogs.path_completion import is_file, is_taken
+from localcdap.tui.dialogs.path_dialog import is_file, is_taken
 from localcdap.tui.screens.settings import file as toml
 from localcdap.tui.screens.settings.rows import read_settings_text
 from localcdap.tui.studio import Choice, Studio

@@ -25,7 +25,7 @@ from localcdap.metadata.lineage.relations import AccessType
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
-from localcdap.tui.dialogs.property_lines import format_properties, parse_properties
+from localcdap.tui.dialogs.metadata import format_properties, parse_properties
 from localcdap.tui.labels import sanitize_name
 from localcdap.tui.schema_text import EXAMPLE, SchemaSyntaxError, format_schema, parse_schema
 

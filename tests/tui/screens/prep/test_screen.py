@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from localcdap.api.schema import Schema
 from localcdap.store.tables import NamespaceTables
-from localcdap.tui.dialogs.lines import LinesDialog
+from localcdap.tui.dialogs.dialog_screen import LinesDialog
 from localcdap.tui.routes import DocumentTarget, PrepTarget
 from localcdap.tui.screens.prep.directive_line import DirectiveLine
 from localcdap.tui.screens.prep.recent import list_present
