@@ -11,7 +11,7 @@ from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.tui.inspector.property_failures import StageFailures
-from localcdap.tui.widgets.cached_static import CachedStatic
+from localcdap.tui.widgets.lines import CachedStatic
 
 
 def format_title(use: StageUse | None, state: StageState | None) -> Content:

@@ -49,7 +49,7 @@ from localcdap.tui.inspector.schema_actions import (
 )
 from localcdap.tui.inspector.tabs import InspectorTabs
 from localcdap.tui.studio import StudioNode
-from localcdap.tui.widgets.cached_static import CachedStatic
+from localcdap.tui.widgets.lines import CachedStatic
 
 _REST_S: Final = 0.04
 """Seconds that the selection rests before its stage is shown: who walks on sees the canvas move at once."""

@@ -1,10 +1,15 @@
-"""A list of entries under headings, with a filter. The highlight stays on its entry when the list changes."""
+"""A list of entries under headings, with a filter, and the option list below it.
+
+The highlight stays on its entry when the list changes; an option carries the value it stands for. The
+filter matches fuzzily: the letters of what is typed occur in this order. :func:`watch` waits for the
+events after which a list must be read again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Generic, TypeVar
 
 from rich.cells import cell_len, set_cell_size
 from textual import events, on
@@ -12,13 +17,112 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.events import Click
+from textual.fuzzy import FuzzySearch
 from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from localcdap.tui.fuzzy_match import rank_matches
-from localcdap.tui.lists.options import StudioOptionList, ValueOption
-from localcdap.tui.studio import run_explained
+from localcdap.api.app.events import SYSTEM_NAMESPACE
+from localcdap.host.cdap import Cdap
+from localcdap.tui.studio import get_studio, run_explained
+from localcdap.tui.textual_internals.drawing import SafeOptionList
+
+
+class StudioOptionList(SafeOptionList):
+    """A list of options that may change at any time.
+
+    Textual's list fails when options are replaced between a click and its event, and when a page is turned
+    while the list has no lines. This one ignores such a click and such a key.
+
+    :param verb: what enter does with an option, for the hints of the footer.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "choose", id="list.choose", show=False),
+        Binding("j", "cursor_down", "down", show=False),
+        Binding("k", "cursor_up", "up", show=False),
+    ]
+
+    def __init__(
+        self,
+        *options: Option,
+        verb: str = "",
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(*options, id=id, classes=classes)
+        if verb:
+            self.set_enter_hint(verb)
+
+    def action_select(self) -> None:
+        if self.highlighted is None:
+            get_studio(self).explain_no_effect("nothing is highlighted")
+        else:
+            super().action_select()
+
+    def on_click(self, event: Click) -> None:
+        clicked = event.style.meta.get("option")
+        if clicked is not None and clicked >= self.option_count:
+            event.prevent_default()
+
+
+_T = TypeVar("_T")
+
+
+class ValueOption(Option, Generic[_T]):
+    """An option with its value.
+
+    The message of a choice carries the option. Its index may belong to another option by then, so handlers
+    read the value.
+    """
+
+    def __init__(self, line: Content, value: _T) -> None:
+        super().__init__(line)
+        self.value = value
+
+
+_SEARCH = FuzzySearch()
+_GOOD_SHARE: Final = 0.67
+"""Of the best score. Five letters in a row score 15, in two places 9.8."""
+
+
+def match_query(query: str, text: str) -> tuple[float, list[int]] | None:
+    """Return the score of a text for a query and the indexes of the matched letters, or None.
+
+    Every word of the query must match, in any order; the letters of a word must match in order.
+    """
+    score = 0.0
+    indexes: set[int] = set()
+    for word in query.split():
+        found, letters = _SEARCH.match(word, text)
+        if not found:
+            return None
+        score += found
+        indexes.update(letters)
+    return score, sorted(indexes)
+
+
+def rank_matches(query: str, items: Iterable[tuple[str, _T]]) -> list[tuple[_T, Sequence[int]]]:
+    """Return the items whose text matches the query, best first; all in their order for an empty query.
+
+    A text that has only scattered letters of the query is left out when others match much better:
+    'parse' finds "CSVParser", not "Time partitioned fileset".
+    """
+    found = [
+        (result[0], result[1], item, text)
+        for text, item in items
+        if (result := match_query(query, text)) is not None
+    ]
+    if query.strip():
+        found.sort(key=lambda each: -each[0])
+        least = _GOOD_SHARE * max((score for score, *_ in found), default=0)
+        words = query.lower().split()
+        found = [
+            each for each in found if each[0] >= least or all(w in each[3].lower() for w in words)
+        ]
+    return [(item, indexes) for _, indexes, item, _ in found]
+
 
 _LEAST_HINT: Final = 6
 """The fewest cells in which a hint, or its beginning, is shown."""
@@ -360,3 +464,27 @@ def _build_line(entry: ListEntry, positions: Sequence[int], hint: str, width: in
         hint = set_cell_size(hint, available - 1).rstrip() + "…"
     space = available + 1 - cell_len(hint)
     return Content.assemble(mark, label, " " * space, Content.styled(hint, "$foreground 60%"))
+
+
+_WAIT_S: Final = 1.0
+"""The longest wait for an event, in seconds."""
+
+
+def watch_topics(*topics: str) -> Callable[[Cdap], Iterator[bool | None]]:
+    """Return a source for ``follow`` that yields True whenever the system topics had events.
+
+    It yields None after a wait without events. The first item is True: a list that was read before the
+    position in the topics was known may be old.
+    """
+
+    def wait_for_events(cdap: Cdap) -> Iterator[bool | None]:
+        position = cdap.messaging.get_newest_id()
+        yield True
+        while True:
+            found = cdap.messaging.fetch(
+                SYSTEM_NAMESPACE, list(topics), position, limit=1000, wait_s=_WAIT_S
+            )
+            position = found[-1].id if found else position
+            yield True if found else None
+
+    return wait_for_events

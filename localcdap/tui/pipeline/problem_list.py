@@ -26,9 +26,8 @@ from localcdap.pipeline.editing.edits import CompoundEdit, Edit, SetPlugin, SetP
 from localcdap.pipeline.rules.column_numbers import FIRST, number_from_zero
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.explained_actions import ExplainedActions
-from localcdap.tui.fuzzy_match import match_query
-from localcdap.tui.lists.options import StudioOptionList, ValueOption
-from localcdap.tui.widgets.cached_static import CachedStatic
+from localcdap.tui.lists.filtered_list import StudioOptionList, ValueOption, match_query
+from localcdap.tui.widgets.lines import CachedStatic
 
 
 class ProblemList(ExplainedActions, Vertical):

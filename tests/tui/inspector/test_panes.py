@@ -20,7 +20,7 @@ from localcdap.tui.inspector.preview.sample_view import SampleView
 from localcdap.tui.inspector.properties.controls import LineControl, ValueArea
 from localcdap.tui.inspector.properties.form import MethodButton
 from localcdap.tui.inspector.schema.pane import TextLines
-from localcdap.tui.widgets.cached_static import CachedStatic
+from localcdap.tui.widgets.lines import CachedStatic
 from tests.tui.inspector.bench import inspecting, pipeline
 from tests.tui.inspector.test_form import SCHEMA, SOURCE
 

@@ -30,7 +30,7 @@ from localcdap.tui.inspector.preview.upstream import UpstreamRecords
 from localcdap.tui.inspector.properties.controls import ValueArea
 from localcdap.tui.screens.runs.arguments import ask_arguments
 from localcdap.tui.studio import Choice, StudioNode
-from localcdap.tui.widgets.cached_static import CachedStatic
+from localcdap.tui.widgets.lines import CachedStatic
 
 Upstream = tuple[Mapping[str, str], tuple[Any, ...], tuple[Any, ...]]
 """All that records from the stages before a stage depend on: arguments, the stages, the connections."""

@@ -17,7 +17,7 @@ from localcdap.tui.inspector.preview.sample_view import SampleView, read_preview
 from localcdap.tui.labels import format_status
 from localcdap.tui.service_calls import FollowedSource
 from localcdap.tui.studio import StudioNode
-from localcdap.tui.widgets.cached_static import CachedStatic
+from localcdap.tui.widgets.lines import CachedStatic
 
 _POLL_S: Final = 2.0
 _MOST_FAILURES: Final = 5

@@ -19,7 +19,7 @@ from localcdap.runs.model import format_payload
 from localcdap.text import plural
 from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.records.table import RecordTable
-from localcdap.tui.widgets.cached_static import CachedStatic
+from localcdap.tui.widgets.lines import CachedStatic
 
 
 class SampleTable(NamedTuple):

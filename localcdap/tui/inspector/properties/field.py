@@ -40,7 +40,7 @@ from localcdap.tui.inspector.property_failures import PropertyFailure
 from localcdap.tui.schema_text import EXAMPLE
 from localcdap.tui.screens.settings.locations import ask_location_and_reopen, find_prefix
 from localcdap.tui.studio import Choice, StudioNode
-from localcdap.tui.widgets.cached_static import CachedStatic
+from localcdap.tui.widgets.lines import CachedStatic
 
 _SUFFIXES: Final = {
     "javascript": ".js",

@@ -22,8 +22,7 @@ from localcdap.runs.model import Run, RunRequest, describe_state
 from localcdap.text import format_duration, plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.labels import RUN_MARKS, format_age
-from localcdap.tui.lists.changes import watch_topics
-from localcdap.tui.lists.options import StudioOptionList, ValueOption
+from localcdap.tui.lists.filtered_list import StudioOptionList, ValueOption, watch_topics
 from localcdap.tui.routes import (
     DeployedTarget,
     NavigationTarget,

@@ -24,8 +24,7 @@ from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.dialogs.path_dialog import expand_path
-from localcdap.tui.lists.changes import watch_topics
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.lists.filtered_list import FilteredList, ListEntry, watch_topics
 from localcdap.tui.screens.namespaces.connections import ConnectionsPanel
 from localcdap.tui.screens.namespaces.contents_panel import (
     ContentCounts,

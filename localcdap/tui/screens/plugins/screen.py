@@ -27,8 +27,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.metadata.system_metadata import get_plugin_entity
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
-from localcdap.tui.lists.changes import watch_topics
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.lists.filtered_list import FilteredList, watch_topics
 from localcdap.tui.routes import NavigationTarget, PluginTarget
 from localcdap.tui.screens.plugins import details
 from localcdap.tui.screens.plugins.catalog import (
@@ -40,7 +39,7 @@ from localcdap.tui.screens.plugins.catalog import (
 )
 from localcdap.tui.studio import Choice
 from localcdap.tui.system.external_editor import edit_file
-from localcdap.tui.widgets.capability_filter import CapabilityFilter
+from localcdap.tui.widgets.lines import CapabilityFilter
 
 
 class PluginsScreen(AreaScreen):

@@ -24,8 +24,8 @@ from localcdap.api.connector import (
 from localcdap.api.errors import LocalcdapError
 from localcdap.connectors.entities import find_connection, format_property
 from localcdap.tui.dialogs.path_dialog import PathCompletion, PathDialog, split_path
-from localcdap.tui.fuzzy_match import rank_matches
 from localcdap.tui.labels import sanitize_name
+from localcdap.tui.lists.filtered_list import rank_matches
 
 _PEEKED: Final = 20
 """Records of a look into data."""

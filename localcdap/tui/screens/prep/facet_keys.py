@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widgets import OptionList
 
 from localcdap.expectations.rules import Expectation
-from localcdap.tui.lists.options import ValueOption
+from localcdap.tui.lists.filtered_list import ValueOption
 from localcdap.tui.screens.prep.facets import (
     DUPLICATES,
     KINDS,

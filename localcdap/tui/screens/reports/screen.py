@@ -24,8 +24,7 @@ from localcdap.runs.statistics.model import (
 from localcdap.schedules.model import PlannedTime
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.labels import MUTED
-from localcdap.tui.lists.changes import watch_topics
-from localcdap.tui.lists.options import StudioOptionList, ValueOption
+from localcdap.tui.lists.filtered_list import StudioOptionList, ValueOption, watch_topics
 from localcdap.tui.routes import RunHistoryTarget, RunTarget
 from localcdap.tui.screens.reports.lines import (
     POINTS,

@@ -15,7 +15,7 @@ from localcdap.runs.history import PipelineRuns, RunPoint
 from localcdap.runs.statistics.documents import draw_bar
 from localcdap.text import format_duration
 from localcdap.tui.labels import RUN_MARKS, sanitize_name
-from localcdap.tui.lists.options import StudioOptionList, ValueOption
+from localcdap.tui.lists.filtered_list import StudioOptionList, ValueOption
 from localcdap.tui.log.layout import fit_to_width
 
 _NO_VALUE: Final = "·"

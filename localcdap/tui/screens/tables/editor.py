@@ -16,7 +16,7 @@ from textual.widgets import OptionList, TextArea
 from textual.widgets.option_list import Option
 
 from localcdap.datasets.sql import SqlTable
-from localcdap.tui.lists.options import StudioOptionList
+from localcdap.tui.lists.filtered_list import StudioOptionList
 from localcdap.tui.screens.tables.completion import SqlCompletion, find_completions, find_statement
 from localcdap.tui.studio import get_studio
 from localcdap.tui.widgets.code_area import CodeArea

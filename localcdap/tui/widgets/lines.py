@@ -1,9 +1,12 @@
-"""A line of capabilities that filter the list of plugins."""
+"""Lines of text and of state that are drawn only when they change.
+
+A click on a part of a state line can change it; the line of capabilities filters the list of plugins.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -13,6 +16,61 @@ from textual.message import Message
 from textual.widgets import Static
 
 from localcdap.artifacts.model import CapabilityCount
+from localcdap.tui.studio import run_explained
+
+if TYPE_CHECKING:
+    from textual.css.styles import RulesMap
+
+
+class CachedStatic(Static):
+    """A text that is drawn only when it differs: a layout takes longer than a keystroke should."""
+
+    def __init__(self, *, classes: str | None = None, content: Content | None = None) -> None:
+        super().__init__(content or Content(), classes=classes)
+        self._content = content or Content()
+
+    @property
+    def cached_content(self) -> Content:
+        return self._content
+
+    def update_if_changed(self, content: Content) -> None:
+        before, self._content = self._content, content
+        if (before.plain, before.spans) != (content.plain, content.spans):
+            self.update(content, layout=self._needs_layout(before, content))
+
+    def update_lines(self, lines: Sequence[Content]) -> None:
+        """Show lines; hide the widget when there are none."""
+        self.update_if_changed(Content("\n").join(lines))
+        self.display = bool(lines)
+
+    def _needs_layout(self, before: Content, after: Content) -> bool:
+        """Return whether another text needs another height in the same width."""
+        width, styles = self.size.width, self.styles
+        if not styles.auto_dimensions:
+            return False
+        if not width or styles.is_auto_width:
+            return True
+        rules = cast("RulesMap", styles)  # as Textual does: both are asked for single rules only
+        return before.get_height(rules, width) != after.get_height(rules, width)
+
+
+StatusPart = tuple[str, str, str]
+"""Text, style, and the action of a click; style and action may be empty."""
+
+
+class StateLine(Static):
+    """Shows several parts; a click runs the action of a part, which the widget around the line has."""
+
+    def show_parts(self, parts: Iterable[StatusPart]) -> None:
+        """Show these parts."""
+        contents: list[Content] = []
+        for text, style, action in parts:
+            part = Content(text).stylize(style) if style else Content(text)
+            contents.append(part.stylize(f"@click=request('{action}')") if action else part)
+        self.update(Content("  ").join(contents))
+
+    async def action_request(self, action: str) -> None:
+        await run_explained(self, action)
 
 
 class CapabilityToggle(Static, can_focus=True):
