@@ -21,8 +21,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from localcdap.api.metadata import MetadataEntity
-from localcdap.tui.areas import AREAS, Area
-from localcdap.tui.routes import NavigationTarget
+from localcdap.tui.routes import AREAS, Area, NavigationTarget
 from localcdap.tui.studio import StudioNode, get_studio
 
 _KEYS: Final = {"semicolon": ";", "comma": ",", "apostrophe": "'", "quotation_mark": '"'}
@@ -249,7 +248,7 @@ class AreaScreen(StudioNode, Screen[None]):
     """The screen of an area. A subclass implements :meth:`compose_body` and the hooks that it needs."""
 
     AREA: ClassVar[str]
-    """The name of the area in :data:`localcdap.tui.areas.AREAS`."""
+    """The name of the area in :data:`localcdap.tui.routes.AREAS`."""
     AUTO_FOCUS = "*"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = [

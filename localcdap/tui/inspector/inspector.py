@@ -22,7 +22,6 @@ from localcdap.pipeline.editing.edits import SetPlugin, SetProperty
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.pipeline.paths.format_guess import FormatGuess
 from localcdap.pipeline.paths.guessed_properties import build_properties
-from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.local_document import DocumentChange
 from localcdap.tui.inspector import heading, preparation, schema_actions
@@ -48,7 +47,7 @@ from localcdap.tui.inspector.schema_actions import (
     explain_no_schema,
 )
 from localcdap.tui.inspector.tabs import InspectorTabs
-from localcdap.tui.studio import StudioNode
+from localcdap.tui.studio import Debouncer, StudioNode
 from localcdap.tui.widgets.lines import CachedStatic
 
 _REST_S: Final = 0.04

@@ -32,8 +32,7 @@ from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.inspector.schema.pane import SchemaPane
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import LineageTarget
-from localcdap.tui.screens.fields import choose_field
-from localcdap.tui.studio import StudioNode, get_studio
+from localcdap.tui.studio import StudioNode, choose_field, get_studio
 
 
 class DocumentationPane(StudioNode, VerticalScroll):

@@ -1,7 +1,7 @@
 """A list of entries under headings, with a filter, and the option list below it.
 
 The highlight stays on its entry when the list changes; an option carries the value it stands for. The
-filter matches fuzzily: the letters of what is typed occur in this order. :func:`watch` waits for the
+filter matches fuzzily: the letters of what is typed occur in this order. :func:`watch_topics` waits for the
 events after which a list must be read again.
 """
 

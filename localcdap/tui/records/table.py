@@ -19,7 +19,6 @@ from localcdap.api.schema import Schema
 from localcdap.files.result_files import format_plain, to_csv, to_json
 from localcdap.text import plural
 from localcdap.tui.dialogs.dialog_screen import TextDialog
-from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.records.arrangement import (
     RecordArrangement,
     ValueFilter,
@@ -40,6 +39,7 @@ from localcdap.tui.records.values import (
     format_full,
 )
 from localcdap.tui.service_calls import deliver
+from localcdap.tui.studio import ExplainedActions
 
 if TYPE_CHECKING:
     import pyarrow as pa

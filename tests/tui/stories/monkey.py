@@ -38,7 +38,7 @@ from localcdap.host.cdap import open_in_process
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.tui.app import StudioApp
-from localcdap.tui.host_connection import HostConnection
+from localcdap.tui.service_calls import HostConnection
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHJKLMNOPRSTUVXYZ0123456789/?:,.-_+*=<>[]{}'\"$"
 KEYS = [

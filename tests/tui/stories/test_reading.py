@@ -12,8 +12,7 @@ from localcdap.home import find_shipped_data
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.runs.model import RunError
-from localcdap.tui.areas import AREAS
-from localcdap.tui.routes import DocumentTarget
+from localcdap.tui.routes import AREAS, DocumentTarget
 from tests.runs.stored_runs import write_run
 from tests.tui.stories.reader import Reader
 

@@ -17,8 +17,8 @@ from localcdap.engine.messages.samples import RejectedRecord, StageProblem, Stag
 from localcdap.runs.debug.model import DebugAnswer
 from localcdap.runs.model import format_payload
 from localcdap.text import plural
-from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.records.table import RecordTable
+from localcdap.tui.studio import ExplainedActions
 from localcdap.tui.widgets.lines import CachedStatic
 
 

@@ -15,7 +15,6 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.pipeline.paths.format_guess import FormatGuess
 from localcdap.pipeline.paths.service import FilePeek, PathQuery
 from localcdap.text import format_size, sanitize_for_terminal
-from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.dialogs.path_dialog import (
     PathCompletion,
     PathDialog,
@@ -24,6 +23,7 @@ from localcdap.tui.dialogs.path_dialog import (
 )
 from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.labels import sanitize_name
+from localcdap.tui.studio import Debouncer
 
 _THIS: Final = "./  this folder"
 _PATTERN: Final = frozenset("*?[{$")

@@ -28,6 +28,7 @@ from localcdap.metadata.system_metadata import get_plugin_entity
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.lists.filtered_list import FilteredList, watch_topics
+from localcdap.tui.machine import edit_file
 from localcdap.tui.routes import NavigationTarget, PluginTarget
 from localcdap.tui.screens.plugins import details
 from localcdap.tui.screens.plugins.catalog import (
@@ -38,7 +39,6 @@ from localcdap.tui.screens.plugins.catalog import (
     read_catalog,
 )
 from localcdap.tui.studio import Choice
-from localcdap.tui.system.external_editor import edit_file
 from localcdap.tui.widgets.lines import CapabilityFilter
 
 

@@ -14,9 +14,9 @@ from textual.message import Message
 from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
-from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.labels import sanitize_name
 from localcdap.tui.screens.prep.menu import CURSOR
+from localcdap.tui.studio import Debouncer
 
 _PAUSE_S: Final = 0.15
 _WORD: Final = re.compile(r"(?:^|(?<=[\s:,{(+*/=<>!&|-]))[\w-]+$")

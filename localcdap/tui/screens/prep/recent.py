@@ -15,9 +15,9 @@ from localcdap.host.cdap import Cdap
 from localcdap.tui.dialogs.path_dialog import is_file
 from localcdap.tui.labels import sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.machine import OpenedData
 from localcdap.tui.screens.prep.source import PrepSource
 from localcdap.tui.studio import Studio, StudioNode
-from localcdap.tui.system.user_state import OpenedData
 
 _EMPTY: Final = """Nothing was opened in this namespace yet.
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 from textual import on, work
 from textual.binding import Binding, BindingType
 
+from localcdap.tui.machine import RecipeVersion
 from localcdap.tui.screens.prep.library import (
     LibraryRecipe,
     delete_recipe,
@@ -22,7 +23,6 @@ from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepStep, read_lines
 from localcdap.tui.screens.prep.recipe_lists import StepList
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.studio import Choice
-from localcdap.tui.system.user_state import RecipeVersion
 
 
 class RecipeKeys(RecipeScreen):

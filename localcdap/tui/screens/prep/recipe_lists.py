@@ -11,11 +11,11 @@ from textual.message import Message
 
 from localcdap.expectations.results import format_share
 from localcdap.expectations.rules import RuleAction
-from localcdap.tui.explained_actions import ExplainedActions
 from localcdap.tui.labels import MUTED, sanitize_name
 from localcdap.tui.lists.filtered_list import StudioOptionList, ValueOption
 from localcdap.tui.screens.prep.panel import format_step
 from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepRule
+from localcdap.tui.studio import ExplainedActions
 from localcdap.workspace_views import RuleCheck, StepCounts
 
 _ACTIONS = {RuleAction.COUNT: "", RuleAction.FAIL: " fails the run", RuleAction.ERROR: " to error"}

@@ -20,6 +20,7 @@ from localcdap.expectations.rules import Expectation
 from localcdap.host.cdap import Cdap
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.machine import RecipeVersion
 from localcdap.tui.routes import NavigationTarget, PrepStageTarget, PrepTarget
 from localcdap.tui.screens.prep.directive_line import DirectiveLine
 from localcdap.tui.screens.prep.facets import FacetList
@@ -37,7 +38,6 @@ from localcdap.tui.screens.prep.source import (
     read_parts,
 )
 from localcdap.tui.service_calls import deliver
-from localcdap.tui.system.user_state import RecipeVersion
 from localcdap.workspace_views import ColumnView, Facet, WorkspaceView
 
 _CHANGES: Final = ("same", "changed", "dropped", "new")

@@ -15,7 +15,6 @@ from textual.widgets import Input, Static
 from localcdap.api.errors import LocalcdapError
 from localcdap.api.metadata import DATASET, MetadataEntity, MetadataScope, ScopedMetadata
 from localcdap.tui.area_screen import AreaScreen
-from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.labels import MUTED, format_title, join_parts, sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
 from localcdap.tui.routes import LineageTarget
@@ -25,6 +24,7 @@ from localcdap.tui.screens.search.findings import (
     SearchAnswer,
     search_everything,
 )
+from localcdap.tui.studio import Debouncer
 
 _PAUSE_S: Final = 0.15
 """The pause after the last letter before the search, in seconds."""

@@ -23,11 +23,11 @@ from localcdap.host.cdap import Cdap
 from localcdap.metadata.lineage.impact_text import describe_reader
 from localcdap.metadata.lineage.relations import AccessType
 from localcdap.text import sanitize_for_terminal
-from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
 from localcdap.tui.dialogs.metadata import format_properties, parse_properties
 from localcdap.tui.labels import sanitize_name
 from localcdap.tui.schema_text import EXAMPLE, SchemaSyntaxError, format_schema, parse_schema
+from localcdap.tui.studio import Debouncer
 
 _PAUSE_S: Final = 0.15
 """How long the user pauses before a change is checked."""

@@ -13,6 +13,7 @@ from textual.widgets import Static
 from localcdap.api.schema import Schema
 from localcdap.store.tables import NamespaceTables
 from localcdap.tui.dialogs.dialog_screen import LinesDialog
+from localcdap.tui.machine import OpenedData, read_user_state
 from localcdap.tui.routes import DocumentTarget, PrepTarget
 from localcdap.tui.screens.prep.directive_line import DirectiveLine
 from localcdap.tui.screens.prep.recent import list_present
@@ -20,7 +21,6 @@ from localcdap.tui.screens.prep.recipe import PrepStep
 from localcdap.tui.screens.prep.recipe_lists import StepList
 from localcdap.tui.screens.prep.screen import PrepScreen
 from localcdap.tui.screens.prep.source import PrepSource
-from localcdap.tui.system.user_state import OpenedData, read_user_state
 from tests.tui.inspector.bench import pipeline
 from tests.tui.studio_driver import SMALL
 

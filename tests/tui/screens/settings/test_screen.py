@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.settings import OPTIONS, load_settings
-from localcdap.tui.keys.commands import list_actions
+from localcdap.tui.commands import list_actions
 from localcdap.tui.screens.settings import file as toml
 from localcdap.tui.screens.settings.locations import find_prefix
 from localcdap.tui.screens.settings.rows import build_rows, read_descriptions

@@ -1,15 +1,30 @@
-"""The state that the studio keeps between sessions: the theme, recent files, data and SQL."""
+"""What the studio has of the machine: clipboard, editor, garbage collection, and the state between
+sessions.
+
+The clipboard of the terminal is reached by the OSC 52 sequence, which works over SSH and in tmux. A
+text is edited in the editor of the user, which gets the terminal meanwhile. Garbage is collected while
+the user is idle, so that it does not delay keys. The state between sessions are the theme, recent
+files, data and SQL.
+"""
 
 from __future__ import annotations
 
+import base64
 import contextlib
-from collections.abc import Sequence
+import gc
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import platformdirs
 
+from localcdap.api.errors import BadRequestError, NotFoundError
 from localcdap.decoders import decode_json
 from localcdap.files.atomic import write_internal_file
 
@@ -127,3 +142,107 @@ def write_user_state(memory: UserState) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         data = msgspec.json.format(msgspec.json.encode(memory))
         write_internal_file(file, data, is_synced=False)
+
+
+MAX_BYTES: Final = 1_000_000
+"""The longest text that is copied. Many terminals accept less, and none reports it."""
+
+
+def build_osc52(text: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Return the control sequence that puts a text into the clipboard of the terminal.
+
+    tmux gets it twice: for itself (``set-clipboard on``), and passed through to the outer terminal
+    (``allow-passthrough on``); GNU screen only passed through.
+    """
+    coded = base64.b64encode(text.encode("utf-8", "replace")).decode("ascii")
+    plain = f"\x1b]52;c;{coded}\x07"
+    if environment.get("TMUX"):
+        return plain + "\x1bPtmux;" + plain.replace("\x1b", "\x1b\x1b") + "\x1b\\"
+    if environment.get("TERM", "").startswith("screen"):
+        return f"\x1bP{plain}\x1b\\"
+    return plain
+
+
+def find_editor_command(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Return the command of the user's editor.
+
+    :raises NotFoundError: when $VISUAL and $EDITOR are empty and no usual editor is installed.
+    """
+    for name in ("VISUAL", "EDITOR"):
+        if environment.get(name, "").strip():
+            return shlex.split(environment[name])
+    for usual in ("sensible-editor", "nano", "vim", "vi"):
+        if shutil.which(usual):
+            return [usual]
+    raise NotFoundError(
+        "There is no editor here.", "Name one in $EDITOR and open the studio again."
+    )
+
+
+def edit_text(text: str, suffix: str = ".txt") -> str | None:
+    """Return the edited text, without a line end that the editor added; None when unchanged.
+
+    The editor has the terminal until it exits.
+
+    :raises BadRequestError: when the editor cannot be run or fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="localcdap-edit-") as folder:
+        file = Path(folder) / f"text{suffix}"
+        file.write_text(text, encoding="utf-8")
+        edit_file(file)
+        edited = file.read_text(encoding="utf-8", errors="replace")
+    if edited.endswith("\n") and not text.endswith("\n"):
+        edited = edited[:-1]
+    return None if edited == text else edited
+
+
+def edit_file(file: Path) -> None:
+    """Open a file in the editor and wait until it exits.
+
+    :raises BadRequestError: when the editor cannot be run or fails.
+    """
+    command = [*find_editor_command(), str(file)]
+    try:
+        done = subprocess.run(command, check=False)
+    except OSError as error:
+        raise BadRequestError(
+            f"The editor '{command[0]}' cannot be run: {error.strerror}.",
+            "Name another one in $EDITOR.",
+        ) from error
+    if done.returncode:
+        raise BadRequestError(f"The editor '{command[0]}' left with code {done.returncode}.")
+
+
+CHECK_S: Final = 5.0
+"""Seconds between checks whether the app is idle."""
+
+
+def configure() -> None:
+    """Exclude all imported objects from collections, and make automatic full collections rare."""
+    gc.freeze()
+    gc.set_threshold(5_000, 10, 100)
+
+
+def collect_and_freeze() -> None:
+    """Collect now, and exclude all remaining objects from later collections until the next call.
+
+    A full collection over an open pipeline takes 50 ms or more, and would run every few dozen keys.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
+class IdleGarbageCollector:
+    """Collects when the app was active and is idle now."""
+
+    def __init__(self) -> None:
+        self._collections = 0
+
+    def collect_if_idle(self) -> None:
+        """Collect if nothing was allocated since the last call; call it every :data:`CHECK_S`."""
+        collections = gc.get_count()[2]
+        if collections and collections == self._collections:
+            collect_and_freeze()
+            collections = 0
+        self._collections = collections
