@@ -12,7 +12,7 @@ from localcdap.connectors.all_records import SKIP_LINES
 from localcdap.expectations.results import format_share
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.labels import MUTED, sanitize_name
-from localcdap.tui.records.profile import format_histogram
+from localcdap.tui.records.columns import format_histogram
 from localcdap.tui.screens.prep.recipe import PrepStep
 from localcdap.tui.screens.prep.source import PrepSource
 from localcdap.workspace_views import ColumnMeaning, ColumnView, StepCounts, WorkspaceView

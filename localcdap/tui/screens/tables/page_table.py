@@ -7,8 +7,7 @@ from typing import Final, Protocol
 
 from localcdap.api.sql_names import quote_literal
 from localcdap.datasets.sql import SqlResult, SqlTable
-from localcdap.tui.records.arrangement import get_key
-from localcdap.tui.records.frequency import ValueCounts
+from localcdap.tui.records.columns import ValueCounts, get_key
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.completion import quote_where_needed
 from localcdap.tui.studio import StudioNode
