@@ -23,13 +23,13 @@ from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.pipeline.rules.plugin_types import CONTROL, SINKS, SOURCES
 from localcdap.tui.dialogs.dialog_screen import LinesDialog
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.plugin_details import to_selector
 from localcdap.tui.inspector.preview.debug_pane import DebugPane
-from localcdap.tui.inspector.preview.preview_pane import PreviewPane
+from localcdap.tui.inspector.preview.sample_view import PreviewPane
 from localcdap.tui.inspector.properties.field import PropertyField
+from localcdap.tui.inspector.properties.field_plan import FieldContext
 from localcdap.tui.inspector.properties.form import Form
-from localcdap.tui.inspector.schema.pane import SchemaPane
+from localcdap.tui.inspector.schema_pane import SchemaPane
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import LineageTarget
 from localcdap.tui.studio import StudioNode, choose_field, get_studio

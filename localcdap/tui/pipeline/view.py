@@ -22,7 +22,7 @@ from localcdap.tui.commands import Command
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.local_document import DocumentChange
 from localcdap.tui.inspector.inspector import Inspector
-from localcdap.tui.inspector.schema_actions import explain_no_schema
+from localcdap.tui.inspector.preparation import explain_no_schema
 from localcdap.tui.labels import format_status
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.machine import collect_and_freeze

@@ -18,16 +18,15 @@ from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.schema import Schema
 from localcdap.runs.debug.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.inspector.context import FieldContext
-from localcdap.tui.inspector.preview.preview_pane import PreviewPane
 from localcdap.tui.inspector.preview.sample_input import (
+    UpstreamRecords,
     format_records,
     generate_records,
     parse_records,
 )
-from localcdap.tui.inspector.preview.sample_view import SampleView, read_debug_answer
-from localcdap.tui.inspector.preview.upstream import UpstreamRecords
+from localcdap.tui.inspector.preview.sample_view import PreviewPane, SampleView, read_debug_answer
 from localcdap.tui.inspector.properties.controls import ValueArea
+from localcdap.tui.inspector.properties.field_plan import FieldContext
 from localcdap.tui.screens.runs.arguments import ask_arguments
 from localcdap.tui.studio import Choice, StudioNode
 from localcdap.tui.widgets.lines import CachedStatic

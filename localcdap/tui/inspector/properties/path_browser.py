@@ -21,7 +21,7 @@ from localcdap.tui.dialogs.path_dialog import (
     rank_completions,
     split_path,
 )
-from localcdap.tui.inspector.context import FieldContext
+from localcdap.tui.inspector.properties.field_plan import FieldContext
 from localcdap.tui.labels import sanitize_name
 from localcdap.tui.studio import Debouncer
 
