@@ -16,12 +16,12 @@ from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.pipeline.activity import ActivityRunner
-from localcdap.tui.pipeline.environment import (
+from localcdap.tui.pipeline.settings_dialog import (
+    PipelineSettingsDialog,
     list_connection_names,
     read_environment,
     set_profile,
 )
-from localcdap.tui.pipeline.settings_dialog import PipelineSettingsDialog
 from localcdap.tui.screens.runs.arguments import ask_arguments
 from localcdap.tui.studio import StudioNode, get_studio
 
