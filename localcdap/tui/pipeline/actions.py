@@ -26,7 +26,7 @@ from localcdap.tui.screens.runs.arguments import ask_arguments
 from localcdap.tui.studio import StudioNode, get_studio
 
 if TYPE_CHECKING:
-    from localcdap.host import Cdap
+    from localcdap.host.cdap import Cdap
 
 
 def needs_dataset_updates(error: LocalcdapError) -> bool:

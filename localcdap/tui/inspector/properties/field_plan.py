@@ -1,13 +1,13 @@
-"""Which fields the form of a stage has, in which order, what each is edited with, and what all of them
-know.
+"""What the form of a stage consists of: its fields in their order, with what each is edited, and suggestions.
 
-They know the schemas of the stage, and the names that macros can use. A list in a property is edited as
-a table: its rows and its text are made of each other.
+All fields of a form know the schemas of the stage and the names that macros can use. A list in a property is
+edited as a table: its rows and its text are made of each other.
 """
 
 from __future__ import annotations
 
 import enum
+import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,23 +20,12 @@ from localcdap.api.errors import SchemaError
 from localcdap.api.schema import Schema
 from localcdap.pipeline.editing.stage_states import StageState
 from localcdap.pipeline.paths.service import PathQuery
-from localcdap.tui.inspector.properties.completion import (
-    Suggestion,
-    suggest_join_keys,
-    suggest_joined_fields,
-)
 
 _PLACE: Final = re.compile(r"\{([^{}]*)\}")
 _BETWEEN: Final = ","
 _MOST_ROWS: Final = 60
 """Elements of a list that is edited as a table; a longer one is edited as text."""
 
-INPUT_FIELD: Final = "input-field"
-OUTPUT_FIELD: Final = "output-field"
-INPUT_STAGE: Final = "input-stage"
-JOINED_FIELD: Final = "joined-field"
-JOIN_KEYS: Final = "join-keys"
-TYPE: Final = "type"
 PATH: Final = "path"
 FOLDER: Final = "folder"
 
@@ -279,6 +268,62 @@ FUNCTIONS: Final = {
 }
 
 
+class Suggestion(msgspec.Struct, frozen=True):
+    """Something that can be put into a field."""
+
+    text: str
+    hint: str = ""
+    """A short description of the suggestion."""
+
+
+def suggest_joined_fields(inputs: Mapping[str, Schema]) -> list[Suggestion]:
+    """``stage.field as name`` for each field of each input; names that are taken get that of their stage."""
+    taken: set[str] = set()
+    found = []
+    for stage, schema in inputs.items():
+        for field in schema:
+            names = (field.name, *_list_numbered_names(f"{stage}_{field.name}".replace(" ", "_")))
+            name = next(name for name in names if name not in taken)
+            taken.add(name)
+            found.append(Suggestion(f"{stage}.{field.name} as {name}", field.schema.display_name))
+    return found
+
+
+def suggest_join_keys(inputs: Mapping[str, Schema]) -> list[Suggestion]:
+    """``a.id = b.id`` for what can be compared: fields that all inputs have, then others of one type.
+
+    The others are offered where there are two inputs.
+    """
+    if len(inputs) < 2:
+        return []
+    first = next(iter(inputs.values()))
+    common = [
+        n for n in first.field_names if all(n in each.field_names for each in inputs.values())
+    ]
+    found = [
+        Suggestion(" = ".join(f"{stage}.{name}" for stage in inputs), "in all inputs")
+        for name in common
+    ]
+    if len(inputs) == 2:
+        (left, ours), (right, theirs) = inputs.items()
+        found += [
+            Suggestion(
+                f"{left}.{one.name} = {right}.{other.name}", f"both {one.schema.display_name}"
+            )
+            for one, other in itertools.product(ours, theirs)
+            if one.name != other.name and _strip_null(one.schema) == _strip_null(other.schema)
+        ]
+    return found
+
+
+def _list_numbered_names(name: str) -> tuple[str, ...]:
+    return (name, *(f"{name}_{number}" for number in range(2, 1000)))
+
+
+def _strip_null(schema: Schema) -> Schema:
+    return schema.non_nullable if schema.is_nullable else schema
+
+
 class FieldContext(msgspec.Struct):
     """The context that all fields of a form share; it is updated while they exist."""
 
@@ -317,19 +362,19 @@ class FieldContext(msgspec.Struct):
         if part.choices:
             return [Suggestion(choice) for choice in part.choices]
         match part.kind:
-            case INPUT_FIELD:
+            case "input-field":
                 return _suggest_fields(
                     schema for schema in self.inputs.values() if schema is not None
                 )
-            case OUTPUT_FIELD:
+            case "output-field":
                 return _suggest_fields([self.output] if self.output is not None else [])
-            case INPUT_STAGE:
+            case "input-stage":
                 return [Suggestion(stage, "input") for stage in self.inputs]
-            case JOINED_FIELD:
+            case "joined-field":
                 return suggest_joined_fields(self._known_inputs)
-            case JOIN_KEYS:
+            case "join-keys":
                 return suggest_join_keys(self._known_inputs)
-            case TYPE:
+            case "type":
                 return [Suggestion(type) for type in _TYPES]
         return []
 
