@@ -26,8 +26,14 @@ from localcdap.tui.inspector.preparation import explain_no_schema
 from localcdap.tui.labels import format_status
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.machine import collect_and_freeze
-from localcdap.tui.pipeline.actions import RunActions, SettingsActions, needs_dataset_updates
-from localcdap.tui.pipeline.activity import ActivityRunner, build_stage_counts, build_stage_marks
+from localcdap.tui.pipeline.actions import (
+    ActivityRunner,
+    RunActions,
+    SettingsActions,
+    build_stage_counts,
+    build_stage_marks,
+    needs_dataset_updates,
+)
 from localcdap.tui.pipeline.editable_canvas import EditableCanvas
 from localcdap.tui.pipeline.problem_list import ProblemList, find_all_fixes
 from localcdap.tui.pipeline.save_actions import SaveActions

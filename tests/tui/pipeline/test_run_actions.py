@@ -11,7 +11,7 @@ from localcdap.api.schema import Schema
 from localcdap.datasets.model import DatasetRequest
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.tui.dialogs.dialog_screen import ConfirmDialog
-from localcdap.tui.pipeline.activity import ActivityRunner
+from localcdap.tui.pipeline.actions import ActivityRunner
 from localcdap.tui.routes import DocumentTarget
 from tests.tui.pipeline.documents import pipeline, stage
 
