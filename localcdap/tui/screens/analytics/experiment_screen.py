@@ -20,9 +20,11 @@ from localcdap.text import format_time, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.labels import MUTED, join_parts, sanitize_name
 from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
-from localcdap.tui.screens.analytics.answers import (
+from localcdap.tui.screens.analytics.calls import (
     BUSY,
     Algorithm,
+    AnalyticsCalls,
+    Contents,
     Experiment,
     FoundParameters,
     Look,
@@ -31,15 +33,21 @@ from localcdap.tui.screens.analytics.answers import (
     Split,
     Splitter,
 )
-from localcdap.tui.screens.analytics.calls import AnalyticsCalls, Contents
-from localcdap.tui.screens.analytics.leaderboard import MODELS, SEARCHES, SPLITS, build_entries
+from localcdap.tui.screens.analytics.leaderboard import (
+    MODELS,
+    SEARCHES,
+    SPLITS,
+    build_entries,
+    draw_experiment,
+    draw_search,
+    draw_split,
+)
 from localcdap.tui.screens.analytics.model_text import (
     ModelView,
     draw_comparison,
     draw_look,
     draw_model,
 )
-from localcdap.tui.screens.analytics.split_text import draw_experiment, draw_search, draw_split
 
 _POLL_S: Final = 1.0
 _MIDDLE: Final = 50
