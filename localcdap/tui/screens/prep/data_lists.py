@@ -1,16 +1,21 @@
-"""The browser of connections: their folders and tables, and a look into what can be sampled."""
+"""What the prep area can open: connections with their folders and tables, and the data that were opened
+last.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.message import Message
 from textual.widgets import Static
 
 from localcdap.api.app.connections import Connection
@@ -23,9 +28,13 @@ from localcdap.api.connector import (
 )
 from localcdap.api.errors import LocalcdapError
 from localcdap.connectors.entities import find_connection, format_property
-from localcdap.tui.dialogs.path_dialog import PathCompletion, PathDialog, split_path
+from localcdap.host.cdap import Cdap
+from localcdap.tui.dialogs.path_dialog import PathCompletion, PathDialog, is_file, split_path
 from localcdap.tui.labels import sanitize_name
-from localcdap.tui.lists.filtered_list import rank_matches
+from localcdap.tui.lists.filtered_list import FilteredList, ListEntry, rank_matches
+from localcdap.tui.machine import OpenedData
+from localcdap.tui.screens.prep.source import PrepSource
+from localcdap.tui.studio import Studio, StudioNode
 
 _PEEKED: Final = 20
 """Records of a look into data."""
@@ -249,3 +258,85 @@ def _describe(entity: BrowseEntity) -> Text:
     if entity.can_sample:
         text.append("\n\nf3 shows some records", "dim")
     return text
+
+
+_EMPTY: Final = """Nothing was opened in this namespace yet.
+
+o opens a file, t a table, c data of a connection. Cells of a sheet that were copied can be pasted. \
+What was opened is listed here then."""
+
+
+class RecentData(StudioNode, Vertical):
+    """Lists the files, tables and data of connections that were opened in a namespace, the newest first."""
+
+    class Opened(Message):
+        """Data were chosen."""
+
+        def __init__(self, source: PrepSource) -> None:
+            super().__init__()
+            self.source = source
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._sources: dict[str, PrepSource] = {}
+
+    def compose(self) -> ComposeResult:
+        yield FilteredList(verb="open", empty=_EMPTY)
+
+    def show(self) -> None:
+        """List what was opened in the current namespace and is still there."""
+        namespace = self.studio.namespace
+        opened = self.studio.user_state.list_opened(namespace)
+        self.call(
+            lambda cdap: list_present(cdap, namespace, opened), on_result=self._fill, group="recent"
+        )
+
+    def focus_list(self) -> None:
+        self.query_one(FilteredList).focus_list()
+
+    def _fill(self, sources: Sequence[PrepSource]) -> None:
+        self._sources = {each.key: each for each in sources}
+        self.query_one(FilteredList).set_entries([_build_entry(each) for each in sources])
+
+    @on(FilteredList.Chosen)
+    def _open_chosen(self, event: FilteredList.Chosen) -> None:
+        event.stop()
+        self.post_message(self.Opened(self._sources[event.key]))
+
+
+def remember(studio: Studio, source: PrepSource | None) -> None:
+    """Keep what is shown among the data that were opened last; records of a stage are not kept."""
+    if source is not None and source.stage is None:
+        key = (source.path, source.table, source.connection, source.place)
+        studio.user_state.remember_opened(OpenedData(studio.namespace, *key))
+        studio.save_user_state()
+
+
+def list_present(cdap: Cdap, namespace: str, opened: Sequence[OpenedData]) -> list[PrepSource]:
+    """Return the data that are still there: the file, the table or the connection."""
+    if not opened:
+        return []
+    tables = {each.name for each in cdap.tables.list_tables(namespace)}
+    connections = {each.name for each in cdap.connections.list_connections(namespace)}
+    return [
+        PrepSource(each.path, each.table, connection=each.connection, place=each.place)
+        for each in opened
+        if each.table in tables
+        or each.connection in connections
+        or (each.path and is_file(Path(each.path)))
+    ]
+
+
+def _build_entry(source: PrepSource) -> ListEntry:
+    if source.connection:
+        hint = f"connection {source.connection} · {source.place}"
+    elif source.path:
+        hint = f"file in {Path(source.path).parent}"
+    else:
+        hint = "table"
+    return ListEntry(
+        source.key,
+        sanitize_name(source.name),
+        hint=sanitize_name(hint),
+        words=hint,
+    )
