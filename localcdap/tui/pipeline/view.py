@@ -39,7 +39,7 @@ from localcdap.tui.pipeline.problem_list import ProblemList, find_all_fixes
 from localcdap.tui.pipeline.save_actions import SaveActions
 from localcdap.tui.pipeline.title_bar import TitleBar
 from localcdap.tui.routes import PipelineFileTarget
-from localcdap.tui.screens.settings.locations import choose_location
+from localcdap.tui.screens.settings.settings_file import choose_location
 from localcdap.tui.studio import StudioNode
 
 _WARM_UP_S: Final = 3.0

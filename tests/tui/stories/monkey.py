@@ -189,7 +189,8 @@ def cage(folder: Path) -> Iterator[Home]:
             mock.patch("localcdap.host.data_services.find_shipped_plugins", return_value=plugins),
             mock.patch("localcdap.tui.dialogs.path_dialog.expand_path", inside),
             mock.patch(
-                "localcdap.tui.screens.settings.file.write", side_effect=OSError("not for monkeys")
+                "localcdap.tui.screens.settings.settings_file.write",
+                side_effect=OSError("not for monkeys"),
             ),
             _refuse("localcdap.runs.service.RunService.start"),
             _refuse("localcdap.runs.preview.service.PreviewService.start"),

@@ -42,7 +42,7 @@ from localcdap.tui.inspector.properties.field_plan import (
 from localcdap.tui.inspector.properties.list_control import ListControl
 from localcdap.tui.inspector.properties.path_browser import ChosenPath, PathBrowser
 from localcdap.tui.schema_text import EXAMPLE
-from localcdap.tui.screens.settings.locations import ask_location_and_reopen, find_prefix
+from localcdap.tui.screens.settings.settings_file import ask_location_and_reopen, find_prefix
 from localcdap.tui.studio import Choice, StudioNode
 from localcdap.tui.widgets.lines import CachedStatic
 

@@ -23,11 +23,9 @@ from localcdap.tui.lists.filtered_list import FilteredList, ListEntry, watch_top
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import ExperimentTarget, LineageTarget, NavigationTarget, TableTarget
 from localcdap.tui.screens.tables.browser import TableBrowser
-from localcdap.tui.screens.tables.completion import quote_where_needed
 from localcdap.tui.screens.tables.console import SqlConsole
-from localcdap.tui.screens.tables.dataset_dialog import DatasetDialog
-from localcdap.tui.screens.tables.dataset_view import DatasetView
-from localcdap.tui.screens.tables.editor import QueryEditor
+from localcdap.tui.screens.tables.dataset_view import DatasetDialog, DatasetView
+from localcdap.tui.screens.tables.editor import QueryEditor, quote_where_needed
 from localcdap.tui.studio import choose_field
 
 _STRUCTURED: Final = "structured"

@@ -20,11 +20,9 @@ from localcdap.store.tables import NamespaceTables
 from localcdap.tui.lists.filtered_list import FilteredList
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import TableTarget
-from localcdap.tui.screens.tables.browser import TableBrowser
-from localcdap.tui.screens.tables.console import SqlConsole
+from localcdap.tui.screens.tables.browser import PAGE, TableBrowser
+from localcdap.tui.screens.tables.console import QueryStatus, SqlConsole
 from localcdap.tui.screens.tables.editor import QueryEditor
-from localcdap.tui.screens.tables.page_table import PAGE
-from localcdap.tui.screens.tables.query_status import QueryStatus
 from tests.tui.studio_driver import SMALL
 
 ROWS = 2500
