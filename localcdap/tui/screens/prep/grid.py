@@ -1,7 +1,6 @@
-"""What the prep area shows of the sample: rows under headers with the quality and the spread of values,
-and texts.
+"""What the prep area shows of a sample: its title, rows under headers, and the profile of a column.
 
-The texts are the title, the steps of the recipe, and the profile of a column.
+The headers say how good and how spread the values are.
 """
 
 from __future__ import annotations
@@ -23,13 +22,11 @@ from localcdap.tui.labels import MUTED, sanitize_name
 from localcdap.tui.records.columns import format_histogram
 from localcdap.tui.records.grid import RecordGrid
 from localcdap.tui.records.table import RecordTable
-from localcdap.tui.screens.prep.recipe import PrepStep
 from localcdap.tui.screens.prep.source import PrepSource
 from localcdap.workspace_views import (
     ColumnMeaning,
     ColumnView,
     RowChange,
-    StepCounts,
     WorkspaceView,
 )
 
@@ -76,24 +73,6 @@ def format_title(source: PrepSource | None, view: WorkspaceView | None) -> Conte
     return Content.assemble(
         (sanitize_for_terminal(source.name), "bold"), (f"  {' · '.join(parts)}", MUTED)
     )
-
-
-def format_step(number: int, step: PrepStep, counts: StepCounts | None) -> Content:
-    """Return the line of a step, with what it did to the rows."""
-    text = sanitize_name(step.directive)
-    line = Content.assemble(
-        (f"{number + 1:>2} ", MUTED), (text, "" if step.is_on else f"strike {MUTED}")
-    )
-    if counts is None:
-        return line
-    changes = []
-    if counts.rows_out != counts.rows_in:
-        changes.append(f"{counts.rows_out - counts.rows_in:+,} rows")
-    if counts.failed:
-        changes.append(f"{counts.failed:,} failed")
-    if counts.sent:
-        changes.append(f"{counts.sent:,} to error")
-    return Content.assemble(line, (f"\n   {' · '.join(changes)}", "$warning")) if changes else line
 
 
 def build_label(column: ColumnView) -> Text:

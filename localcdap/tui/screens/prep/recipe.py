@@ -20,7 +20,6 @@ from localcdap.expectations.results import format_share
 from localcdap.expectations.rules import Expectation, RuleAction
 from localcdap.tui.labels import MUTED, sanitize_name
 from localcdap.tui.lists.filtered_list import StudioOptionList, ValueOption
-from localcdap.tui.screens.prep.grid import format_step
 from localcdap.tui.studio import ExplainedActions
 from localcdap.workspace_views import ColumnView, RuleCheck, StepCounts, ValueSummary
 
@@ -277,6 +276,24 @@ def format_rule(rule: PrepRule, check: RuleCheck | None) -> Content:
     share = format_share(100 * check.violations / check.checked)
     counted = f"\n  {check.violations:,} of {check.checked:,} ({share})"
     return Content.assemble(("✗ ", "$text-error"), label, (action, MUTED), (counted, "$text-error"))
+
+
+def format_step(number: int, step: PrepStep, counts: StepCounts | None) -> Content:
+    """Return the line of a step, with what it did to the rows."""
+    text = sanitize_name(step.directive)
+    line = Content.assemble(
+        (f"{number + 1:>2} ", MUTED), (text, "" if step.is_on else f"strike {MUTED}")
+    )
+    if counts is None:
+        return line
+    changes = []
+    if counts.rows_out != counts.rows_in:
+        changes.append(f"{counts.rows_out - counts.rows_in:+,} rows")
+    if counts.failed:
+        changes.append(f"{counts.failed:,} failed")
+    if counts.sent:
+        changes.append(f"{counts.sent:,} to error")
+    return Content.assemble(line, (f"\n   {' · '.join(changes)}", "$warning")) if changes else line
 
 
 class StepList(ExplainedActions, StudioOptionList):
