@@ -1,5 +1,4 @@
-"""What the studio has of the machine: clipboard, editor, garbage collection, and the state between
-sessions.
+"""What the studio has of the machine: clipboard, editor, garbage collection, state between sessions.
 
 The clipboard of the terminal is reached by the OSC 52 sequence, which works over SSH and in tmux. A
 text is edited in the editor of the user, which gets the terminal meanwhile. Garbage is collected while

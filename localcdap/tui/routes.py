@@ -1,6 +1,4 @@
-"""The areas of the studio, full screens each with its key, and the targets that :meth:`Studio.navigate`
-takes.
-"""
+"""The areas of the studio, full screens each with its key, and the targets of its navigation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The drawing of a pipeline in a scrolled view: stages, connections, the records of a run, the
-overview.
+"""The drawing of a pipeline in a scrolled view: stages, connections, records of a run, overview.
 
 The records of a run are counts on the connections, and markers that move while records arrive. The
 overview in a corner shows all stages, and the part that is in view. :class:`PipelineChart` shows a

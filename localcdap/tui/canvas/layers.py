@@ -1,5 +1,4 @@
-"""The columns, the order and the rows of a layered layout: what does not depend on sizes, and where
-lines are straight.
+"""The columns, the order and the rows of a layered layout.
 
 First each stage gets a column, then each column an order with few crossings of lines; both are computed
 once for a graph. The third step gives each stage its row, so that lines are straight where possible. A

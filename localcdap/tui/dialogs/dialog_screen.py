@@ -1,5 +1,4 @@
-"""The base of all dialogs, and the plain ones: questions, texts to read, notices, an instance that
-fails to open.
+"""The base of all dialogs, and the plain ones: questions, texts, notices, an instance that is refused.
 
 A question is yes or no, the name of a thing typed once more, or one line of text. Texts are shown to be
 read and copied. The notices of the studio are kept so that users can read them later.

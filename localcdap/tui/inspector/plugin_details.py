@@ -1,6 +1,4 @@
-"""The plugin of a stage: its declaration, its other versions and its methods, and the dialog that calls
-one.
-"""
+"""The plugin of a stage: its declaration, its other versions and its methods, which can be called."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The edits that the data of a stage suggest: its schema, the format of its file, its recipe in the
-prep area.
+"""The edits that the data of a stage suggest: schema, format of a file, recipe in the prep area.
 
 A Wrangler stage goes to the prep area with the records that reach it, and comes back with its recipe.
 """

@@ -1,5 +1,4 @@
-"""A filtered log as rows: lines laid out on the rows of a screen, and formatted for files and the
-clipboard.
+"""A filtered log as rows: lines laid out for a screen, and formatted for files and the clipboard.
 
 Only some pages of a log of any length are in memory; of the others, the number of their first line is
 known. The end can be followed, and the log saved to a file.

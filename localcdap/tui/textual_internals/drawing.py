@@ -1,6 +1,4 @@
-"""Private parts of Textual around drawing: lazy caches of strips, marks of whole lines, the option
-list.
-"""
+"""Private parts of Textual around drawing: caches of strips, marks of whole lines, option lists."""
 
 from __future__ import annotations
 

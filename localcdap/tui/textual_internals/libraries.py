@@ -1,6 +1,4 @@
-"""Private parts of the libraries of widgets: the list of textual-autocomplete, the headers of
-fastdatatable.
-"""
+"""Private parts of libraries of widgets: textual-autocomplete's list, fastdatatable's headers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Input records for debugging: parsed from text, generated from a schema, or computed by the upstream
-stages.
-"""
+"""Input records for debugging: parsed, generated from a schema, or computed by upstream stages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The records of a stage: one table for each port, its problems and error records, and those of the
-last preview.
-"""
+"""The records of a stage, of the last preview too: a table for each port, problems, error records."""
 
 from __future__ import annotations
 

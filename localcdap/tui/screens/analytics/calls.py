@@ -1,6 +1,4 @@
-"""The calls of the application Analytics that the screen makes, and its answers as far as the screen
-shows them.
-"""
+"""The calls of the application Analytics that the screen makes, and the answers that it shows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Charts in characters: bars, histograms, a confusion matrix, the curve of the scores, residuals,
-progress.
-"""
+"""Charts in characters: bars, histograms, confusion matrix, curve of the scores, residuals, progress."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Dialogs with a form of short values, whose defaults are greyed, and the forms of trainings and
-searches.
-"""
+"""Dialogs with a form of short values, among them the forms of trainings and searches."""
 
 from __future__ import annotations
 

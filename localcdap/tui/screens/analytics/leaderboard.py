@@ -1,6 +1,4 @@
-"""The list of an experiment: its models, the best first, its searches and its splits, and details of
-those.
-"""
+"""The list of an experiment: its models, the best first, its searches and splits with details."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Compares pipelines, versions and files: the choice of the other side, and the dialog with the
-differences.
+"""Compares pipelines, versions and files: the choice of the other side, and the differences.
 
 Differences are shown by stage, property and connection.
 """

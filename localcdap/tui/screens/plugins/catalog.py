@@ -1,6 +1,4 @@
-"""The artifacts and plugins of a namespace: their lines in the list, their source files, their details
-as text.
-"""
+"""The artifacts and plugins of a namespace: lines of the list, source files, details as text."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The keys of the prep area for columns: menu, similar values, facets, directives by example,
-protection.
-"""
+"""The keys of the prep area for columns: menu, similar values, facets, examples, protection."""
 
 from __future__ import annotations
 

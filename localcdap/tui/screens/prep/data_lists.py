@@ -1,6 +1,4 @@
-"""What the prep area can open: connections with their folders and tables, and the data that were opened
-last.
-"""
+"""What the prep area can open: connections with their folders and tables, and recent data."""
 
 from __future__ import annotations
 

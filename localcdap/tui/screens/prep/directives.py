@@ -1,5 +1,4 @@
-"""The line in which directives are written, and the menu of a column with the directives that fit its
-type.
+"""The line in which directives are written, and the menu with those that fit a column.
 
 The line completes names, and shows what is wrong below it. The menu fills in the column and the value.
 """

@@ -1,5 +1,4 @@
-"""The recipe that is being written: its steps, the rules for its rows, every state that it had, and its
-lists.
+"""The recipe that is being written: its steps, the rules for its rows, its history, and its lists.
 
 The values of a column suggest expectations as rules.
 """

@@ -1,5 +1,4 @@
-"""The keys of the prep area for the recipe and the rules for its rows: changes, steps side by side,
-versions.
+"""The keys of the prep area for the recipe and the rules for its rows, and the library of recipes.
 
 The library of recipes is that of the application Data Prep, which all users of a namespace share.
 """

@@ -1,6 +1,4 @@
-"""The keys of the prep area for the data: a file, a table, a connection, a join, which sample, how it
-is read.
-"""
+"""The keys of the prep area for the data: a file, a table, a connection, a join, the sample."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A dataset: type, properties, place and schema, who uses it, what was done with it, and the dialog
-that changes it.
+"""A dataset: type, properties, place, schema, uses and history, and the dialog that changes it.
 
 The dialog shows what a change of the schema or of the properties does before it is made.
 """
