@@ -17,7 +17,6 @@ from localcdap.tui.inspector.heading import PropertyFailure
 from localcdap.tui.inspector.properties.completion import (
     PathAutoComplete,
     PropertyAutoComplete,
-    Suggestion,
 )
 from localcdap.tui.inspector.properties.controls import (
     AreaControl,
@@ -35,6 +34,7 @@ from localcdap.tui.inspector.properties.field_plan import (
     ElementPart,
     FieldContext,
     FieldPlan,
+    Suggestion,
     find_element_form,
     find_path_kind,
     get_max_elements,
