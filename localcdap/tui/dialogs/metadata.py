@@ -21,7 +21,7 @@ from localcdap.metadata.entities import format_entity
 from localcdap.metadata.mutations import MetadataChange
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
 from localcdap.tui.labels import sanitize_name
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.lists import FilteredList, ListEntry
 
 _TAG: Final = "tag"
 _PROPERTY: Final = "property"

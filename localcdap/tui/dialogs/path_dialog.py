@@ -17,7 +17,7 @@ from textual.widgets import Input, OptionList, Static
 
 from localcdap.pipeline.paths.entries import PathEntry, list_folder
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
-from localcdap.tui.lists.filtered_list import StudioOptionList, ValueOption, rank_matches
+from localcdap.tui.lists import StudioOptionList, ValueOption, rank_matches
 from localcdap.tui.studio import get_studio
 
 

@@ -30,7 +30,7 @@ from localcdap.pipeline.rules.plugin_types import (
 )
 from localcdap.tui.canvas.stage_card import format_plugin_type
 from localcdap.tui.dialogs.chooser import ListDialog
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry, watch_topics
+from localcdap.tui.lists import FilteredList, ListEntry, watch_topics
 from localcdap.tui.widgets.lines import CapabilityFilter
 
 _ORDER: Final = (

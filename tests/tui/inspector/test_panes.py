@@ -18,7 +18,7 @@ from localcdap.tui.inspector.preview.debug_pane import DebugPane
 from localcdap.tui.inspector.preview.sample_view import PreviewPane, SampleView
 from localcdap.tui.inspector.properties.controls import LineControl, ValueArea
 from localcdap.tui.inspector.properties.form import MethodButton
-from localcdap.tui.inspector.schema_pane import TextLines
+from localcdap.tui.inspector.tabs import TextLines
 from localcdap.tui.widgets.lines import CachedStatic
 from tests.tui.inspector.bench import inspecting, pipeline
 from tests.tui.inspector.test_form import SCHEMA, SOURCE

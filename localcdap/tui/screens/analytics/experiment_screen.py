@@ -19,7 +19,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.text import format_time, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.labels import MUTED, join_parts, sanitize_name
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.lists import FilteredList, ListEntry
 from localcdap.tui.screens.analytics.calls import (
     BUSY,
     Algorithm,

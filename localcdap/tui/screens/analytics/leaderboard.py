@@ -10,7 +10,7 @@ from textual.content import Content
 from localcdap.api.app.jobs import JobDetail
 from localcdap.text import format_duration, plural, sanitize_for_terminal
 from localcdap.tui.labels import MUTED, format_age, format_title, join_parts, sanitize_name
-from localcdap.tui.lists.filtered_list import ListEntry
+from localcdap.tui.lists import ListEntry
 from localcdap.tui.screens.analytics.calls import (
     BUSY,
     FAILED,

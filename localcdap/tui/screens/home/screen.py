@@ -31,7 +31,7 @@ from localcdap.text import format_duration, plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.dialogs.path_dialog import is_file
 from localcdap.tui.labels import RUN_MARKS, format_age
-from localcdap.tui.lists.filtered_list import StudioOptionList, ValueOption, watch_topics
+from localcdap.tui.lists import StudioOptionList, ValueOption, watch_topics
 from localcdap.tui.routes import (
     DeployedTarget,
     DraftTarget,

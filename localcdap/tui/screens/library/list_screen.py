@@ -20,7 +20,7 @@ from localcdap.text import format_time, plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.drawing_view import PipelineChart
 from localcdap.tui.labels import MUTED, format_age, format_title, join_parts, sanitize_name
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry, watch_topics
+from localcdap.tui.lists import FilteredList, ListEntry, watch_topics
 from localcdap.tui.screens.library import items as library
 from localcdap.tui.screens.library.items import ItemDetails, ItemVersion, LibraryItem, SavedPipeline
 

@@ -22,7 +22,7 @@ from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.labels import MUTED, format_age, sanitize_name
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry, watch_topics
+from localcdap.tui.lists import FilteredList, ListEntry, watch_topics
 from localcdap.tui.routes import (
     DeployedTarget,
     LineageTarget,

@@ -21,7 +21,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.namespaces.secure_keys import SecureKey
 from localcdap.tui.labels import format_age
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.lists import FilteredList, ListEntry
 from localcdap.tui.studio import Choice, StudioNode
 
 

@@ -33,7 +33,7 @@ from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.dialogs.path_dialog import expand_path
 from localcdap.tui.labels import MUTED, sanitize_name
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry, watch_topics
+from localcdap.tui.lists import FilteredList, ListEntry, watch_topics
 from localcdap.tui.routes import AreaTarget
 from localcdap.tui.screens.namespaces.connections import ConnectionsPanel
 from localcdap.tui.screens.namespaces.preferences import PreferencesPanel, SecureKeysPanel

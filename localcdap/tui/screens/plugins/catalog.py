@@ -21,7 +21,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.runs.startup.profiles import ProfileSummary
 from localcdap.text import plural
 from localcdap.tui.labels import MUTED, format_title, join_parts
-from localcdap.tui.lists.filtered_list import ListEntry
+from localcdap.tui.lists import ListEntry
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from localcdap.host.cdap import Cdap
 from localcdap.metadata.system_metadata import get_plugin_entity
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
-from localcdap.tui.lists.filtered_list import FilteredList, watch_topics
+from localcdap.tui.lists import FilteredList, watch_topics
 from localcdap.tui.machine import edit_file
 from localcdap.tui.routes import NavigationTarget, PluginTarget
 from localcdap.tui.screens.plugins.catalog import (

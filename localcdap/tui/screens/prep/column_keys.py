@@ -14,7 +14,7 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.expectations.rules import Expectation
 from localcdap.host.cdap import Cdap
 from localcdap.text import plural
-from localcdap.tui.lists.filtered_list import ValueOption
+from localcdap.tui.lists import ValueOption
 from localcdap.tui.screens.prep.directives import (
     CLUSTER_METHODS,
     MenuEntry,

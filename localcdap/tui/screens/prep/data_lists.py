@@ -29,7 +29,7 @@ from localcdap.connectors.entities import find_connection, format_property
 from localcdap.host.cdap import Cdap
 from localcdap.tui.dialogs.path_dialog import PathCompletion, PathDialog, is_file, split_path
 from localcdap.tui.labels import sanitize_name
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry, rank_matches
+from localcdap.tui.lists import FilteredList, ListEntry, rank_matches
 from localcdap.tui.machine import OpenedData
 from localcdap.tui.screens.prep.source import PrepSource
 from localcdap.tui.studio import Studio, StudioNode

@@ -18,7 +18,7 @@ from localcdap.expectations.reader import read_rules, to_json
 from localcdap.expectations.results import format_share
 from localcdap.expectations.rules import Expectation, RuleAction
 from localcdap.tui.labels import MUTED, sanitize_name
-from localcdap.tui.lists.filtered_list import StudioOptionList, ValueOption
+from localcdap.tui.lists import StudioOptionList, ValueOption
 from localcdap.tui.studio import ExplainedActions
 from localcdap.workspace_views import ColumnView, RuleCheck, StepCounts, ValueSummary
 

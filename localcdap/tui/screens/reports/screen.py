@@ -35,7 +35,7 @@ from localcdap.schedules.model import PlannedTime
 from localcdap.text import format_duration, plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.labels import MUTED, RUN_MARKS, sanitize_lines, sanitize_name
-from localcdap.tui.lists.filtered_list import StudioOptionList, ValueOption, watch_topics
+from localcdap.tui.lists import StudioOptionList, ValueOption, watch_topics
 from localcdap.tui.log.layout import fit_to_width
 from localcdap.tui.routes import RunHistoryTarget, RunTarget
 from localcdap.tui.screens.runs.timeline import RunTimeline

@@ -17,7 +17,7 @@ from localcdap.runs.model import Run
 from localcdap.text import format_duration, plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.labels import sanitize_name
-from localcdap.tui.lists.filtered_list import watch_topics
+from localcdap.tui.lists import watch_topics
 from localcdap.tui.routes import NavigationTarget, RunHistoryTarget, RunTarget
 from localcdap.tui.screens.runs.run_list import RunList, RunListHeader
 from localcdap.tui.screens.runs.run_view import RunView

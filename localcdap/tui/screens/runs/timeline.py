@@ -17,7 +17,7 @@ from localcdap.runs.model import get_now
 from localcdap.runs.statistics.documents import draw_bar
 from localcdap.text import format_duration
 from localcdap.tui.labels import RUN_MARKS, sanitize_name
-from localcdap.tui.lists.filtered_list import StudioOptionList, ValueOption
+from localcdap.tui.lists import StudioOptionList, ValueOption
 from localcdap.tui.log.layout import fit_to_width
 from localcdap.tui.screens.runs.run_list import format_start_time
 

@@ -47,7 +47,7 @@ from localcdap.tui.labels import (
     join_parts,
     sanitize_name,
 )
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.lists import FilteredList, ListEntry
 from localcdap.tui.routes import (
     DeployedTarget,
     DraftTarget,

@@ -17,7 +17,7 @@ from localcdap.api.errors import BadRequestError, SettingsError
 from localcdap.settings import Settings, load_settings
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.painter import pad
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.lists import FilteredList, ListEntry
 from localcdap.tui.screens.settings import settings_file as toml
 from localcdap.tui.screens.settings.settings_file import (
     SettingRow,

@@ -23,7 +23,7 @@ from textual.widgets.option_list import Option
 
 from localcdap.api.sql_names import quote_identifier
 from localcdap.datasets.sql import SqlTable
-from localcdap.tui.lists.filtered_list import StudioOptionList
+from localcdap.tui.lists import StudioOptionList
 from localcdap.tui.studio import get_studio
 from localcdap.tui.widgets.code_area import CodeArea
 

@@ -19,7 +19,7 @@ from localcdap.datasets.sql import SqlTable
 from localcdap.host.cdap import Cdap
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry, watch_topics
+from localcdap.tui.lists import FilteredList, ListEntry, watch_topics
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import ExperimentTarget, LineageTarget, NavigationTarget, TableTarget
 from localcdap.tui.screens.tables.browser import TableBrowser

@@ -14,7 +14,7 @@ from localcdap.pipeline.library.draft_model import DraftRequest
 from localcdap.pipeline.validation.plugin_templates import PluginTemplate
 from localcdap.tui import routes as places
 from localcdap.tui.canvas.drawing_view import PipelineChart
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.lists import FilteredList
 from localcdap.tui.screens.library.comparison import PipelineComparisonDialog
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, write
 from tests.tui.studio_driver import SMALL

@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import Static
 
 from localcdap.api.connector import SampleType
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.lists import FilteredList
 from localcdap.tui.routes import PrepTarget
 from localcdap.tui.screens.prep.data_lists import ConnectionBrowser
 from localcdap.tui.screens.prep.screen import PrepScreen

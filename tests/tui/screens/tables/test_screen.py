@@ -17,7 +17,7 @@ from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.store.table_catalog import create_view
 from localcdap.store.tables import NamespaceTables
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.lists import FilteredList
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import TableTarget
 from localcdap.tui.screens.tables.browser import PAGE, TableBrowser
