@@ -24,6 +24,7 @@ from textual.notifications import SeverityLevel
 from textual.timer import Timer
 from textual.widget import Widget
 
+from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.files.atomic import write_file
 from localcdap.host.cdap import Cdap
@@ -244,6 +245,11 @@ class StudioNode(ExplainedActions):
 
         self.call(work, take_result, on_error=take_error, group=group, ordered=group is not None)
         return await answer
+
+    def report_unless_deleted(self, error: LocalcdapError) -> None:
+        """Show an error, unless something was deleted meanwhile: of that a screen hears by an event."""
+        if not isinstance(error, NotFoundError):
+            self.studio.report_error(error)
 
     def save_text(self, path: Path, read: Work[str]) -> None:
         """Replace a file that the user chose by a text, and say so.

@@ -13,7 +13,6 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localcdap.api.app.jobs import JobDetail, JobLogLine
-from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.decoders import convert
 from localcdap.host.cdap import Cdap
 from localcdap.text import format_time, sanitize_for_terminal
@@ -200,7 +199,7 @@ class ExperimentScreen(AreaScreen):
         self.call(
             lambda cdap: AnalyticsCalls(cdap, namespace).read_contents(name),
             on_result=self._take_contents,
-            on_error=self._report_unless_deleted,
+            on_error=self.report_unless_deleted,
             group="contents",
         )
 
@@ -267,14 +266,9 @@ class ExperimentScreen(AreaScreen):
         self.call(
             read,
             on_result=self._take_read,
-            on_error=self._report_unless_deleted,
+            on_error=self.report_unless_deleted,
             group="detail",
         )
-
-    def _report_unless_deleted(self, error: LocalcdapError) -> None:
-        """Show an error, unless something was deleted meanwhile: the lists are read again."""
-        if not isinstance(error, NotFoundError):
-            self.studio.report_error(error)
 
     def _take_read(self, found: Split | tuple[Model, Report]) -> None:
         self._take_detail(self.make_view(*found) if isinstance(found, tuple) else found)

@@ -17,7 +17,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static, TabbedContent, TabPane
 
-from localcdap.api.errors import ConflictError, LocalcdapError, NotFoundError, UnauthorizedError
+from localcdap.api.errors import ConflictError, LocalcdapError, UnauthorizedError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.artifacts.model import USER
 from localcdap.host.cdap import Cdap
@@ -186,14 +186,9 @@ class ContentsPanel(StudioNode, Vertical):
         self.call(
             lambda cdap: read_contents(cdap, namespace),
             on_result=self._fill,
-            on_error=self._report_error,
+            on_error=self.report_unless_deleted,
             group="contents",
         )
-
-    def _report_error(self, error: LocalcdapError) -> None:
-        # Of a namespace that was deleted the screen hears by an event.
-        if not isinstance(error, NotFoundError):
-            self.studio.report_error(error)
 
     def _fill(self, contents: ContentCounts) -> None:
         is_current = contents.namespace.name == self.studio.namespace
