@@ -26,7 +26,7 @@ from textual.widgets.option_list import Option
 from localcdap.api.app.events import SYSTEM_NAMESPACE
 from localcdap.host.cdap import Cdap
 from localcdap.tui.studio import get_studio, run_explained
-from localcdap.tui.textual_internals.drawing import SafeOptionList
+from localcdap.tui.textual_internals.strips import SafeOptionList
 
 
 class StudioOptionList(SafeOptionList):

@@ -156,7 +156,7 @@ def test_a_strip_has_the_caches_of_textual_once_they_are_used():
     script = """
 from rich.segment import Segment
 from textual.strip import Strip
-from localcdap.tui.textual_internals.drawing import install_lazy_caches
+from localcdap.tui.textual_internals.strips import install_lazy_caches
 names = [name for name in Strip.__slots__ if not name.endswith('__')]
 def describe(strip):
     return {n: getattr(getattr(strip, n), '_maxsize', getattr(strip, n)) for n in names}

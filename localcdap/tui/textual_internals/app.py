@@ -32,7 +32,7 @@ from textual.worker import WorkerFailed
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.text import sanitize_for_terminal
-from localcdap.tui.textual_internals.drawing import install_lazy_caches
+from localcdap.tui.textual_internals.strips import install_lazy_caches
 
 _SOURCES: Final = 1024
 """Sources whose rules are cached. Each widget class is one source; the studio has about 150."""
