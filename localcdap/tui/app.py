@@ -1,10 +1,15 @@
-"""The app of the terminal studio: its areas, its connection, its namespace."""
+"""The app of the terminal studio: its areas, its connection, its namespace; and its run in a terminal."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
+import os
+import select
 import signal
+import stat
+import sys
+import termios
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -17,17 +22,16 @@ from textual.dom import DOMNode
 from textual.reactive import reactive
 
 from localcdap.api.errors import LocalcdapError
+from localcdap.home import Home
 from localcdap.host import crash_reports as reports
 from localcdap.host.cdap import Cdap
+from localcdap.tui import machine
 from localcdap.tui.area_screen import AreaScreen
-from localcdap.tui.areas import AREAS, Area
 from localcdap.tui.base_app import BaseApp
-from localcdap.tui.dialogs.open_failed import OpenFailedDialog
-from localcdap.tui.host_connection import HostConnection
-from localcdap.tui.routes import AreaTarget, NavigationTarget
-from localcdap.tui.service_calls import ServiceCalls
-from localcdap.tui.system import idle_gc
-from localcdap.tui.system.external_editor import edit_file
+from localcdap.tui.dialogs.dialog_screen import OpenFailedDialog
+from localcdap.tui.machine import edit_file
+from localcdap.tui.routes import AREAS, Area, AreaTarget, NavigationTarget
+from localcdap.tui.service_calls import HostConnection, ServiceCalls
 from localcdap.tui.textual_internals.app import is_usable
 
 _BUSY_S: Final = 0.3
@@ -93,7 +97,7 @@ class StudioApp(BaseApp):
                 "The command palette (:) has every command. There is no $EDITOR and no shell here.",
             )
         if not self.is_headless:  # a test process has many objects besides the studio
-            self.set_interval(idle_gc.CHECK_S, idle_gc.IdleGarbageCollector().collect_if_idle)
+            self.set_interval(machine.CHECK_S, machine.IdleGarbageCollector().collect_if_idle)
 
     def reopen(self, on_refused: Callable[[], object] | None = None) -> None:
         """Have the host replaced, so that changed settings apply. Runs go on.
@@ -243,3 +247,62 @@ class StudioApp(BaseApp):
     def _update_busy(self) -> None:
         self._was_pending, was_pending = self.calls.pending_count > 0, self._was_pending
         self.busy = was_pending and self._was_pending
+
+
+_SHUT_DOWN_S: Final = 2.0
+"""Seconds that running calls get when the studio exits."""
+_CHECK_S: Final = 1.0
+"""Seconds between checks whether the terminal still exists."""
+_EXIT_S: Final = 5.0
+"""Seconds that a studio without a terminal gets to exit."""
+
+
+def open_studio(
+    home: Home, namespace: str = "default", target: NavigationTarget | None = None
+) -> int:
+    """Run the studio in this terminal until the user exits. Return the exit code.
+
+    :raises Exception: the internal error that ended the studio; the terminal is restored before.
+    """
+    connection = HostConnection(home)
+    app = StudioApp(connection, namespace, target)
+    is_over = threading.Event()
+    watch = threading.Thread(target=_exit_with_terminal, args=(app, is_over), daemon=True)
+    watch.start()
+    machine.configure()
+    try:
+        app.run()
+    finally:
+        connection.close()
+        app.calls.shut_down(_SHUT_DOWN_S)
+        is_over.set()
+    if app.fault is not None:
+        raise app.fault
+    return app.return_code or 0
+
+
+def _exit_with_terminal(app: StudioApp, is_over: threading.Event) -> None:
+    """Exit when the terminal has gone without a signal, as after ``setsid`` or ``nohup``.
+
+    Nobody could end such a studio: it would block on a write, and keep the host for ever.
+    """
+    while not is_over.wait(_CHECK_S):
+        if not _has_terminal():
+            app.call_later(app.exit_on_signal, signal.SIGHUP)
+            if not is_over.wait(_EXIT_S):
+                app.connection.close()
+                os._exit(128 + signal.SIGHUP)
+
+
+def _has_terminal() -> bool:
+    """Return whether the terminal exists, or the process at the other end of the pipe in its place."""
+    stdin = sys.__stdin__.fileno() if sys.__stdin__ is not None else 0
+    if stat.S_ISFIFO(os.fstat(stdin).st_mode) or stat.S_ISSOCK(os.fstat(stdin).st_mode):
+        pipe = select.poll()
+        pipe.register(stdin, 0)
+        return not pipe.poll(0)
+    try:
+        termios.tcgetattr(stdin)
+    except termios.error:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""The base of the studio's app: notices, dialogs, clipboard, themes, and the keys of every screen."""
+"""The base of the app of the studio: notices, dialogs, clipboard, themes, and the keys of every screen."""
 
 from __future__ import annotations
 
@@ -13,18 +13,13 @@ from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.theme import Theme
 from textual.widget import Widget
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.metadata import MetadataEntity
-from localcdap.tui.dialogs.chooser import Chooser
-from localcdap.tui.dialogs.jump import Jumpable, JumpScreen, list_jump_targets
-from localcdap.tui.dialogs.metadata import MetadataDialog
-from localcdap.tui.dialogs.notices import MARKS, Notices, NoticesDialog
-from localcdap.tui.dialogs.path_dialog import FilePicker
-from localcdap.tui.dialogs.questions import ConfirmDialog, InputDialog, TypedConfirmDialog
-from localcdap.tui.keys import keymap
-from localcdap.tui.keys.commands import (
+from localcdap.tui import commands, machine
+from localcdap.tui.commands import (
     Command,
     KeyAction,
     build_key_choices,
@@ -34,10 +29,87 @@ from localcdap.tui.keys.commands import (
     list_actions,
     list_shadowed_actions,
 )
+from localcdap.tui.dialogs.chooser import Chooser
+from localcdap.tui.dialogs.dialog_screen import (
+    MARKS,
+    ConfirmDialog,
+    InputDialog,
+    Notices,
+    NoticesDialog,
+    TypedConfirmDialog,
+)
+from localcdap.tui.dialogs.jump import Jumpable, JumpScreen, list_jump_targets
+from localcdap.tui.dialogs.metadata import MetadataDialog
+from localcdap.tui.dialogs.path_dialog import FilePicker
 from localcdap.tui.studio import Choice
-from localcdap.tui.system import clipboard, external_editor, user_state
 from localcdap.tui.textual_internals.app import InternalsApp
-from localcdap.tui.themes import DARK, SIXTEEN, THEME_NAMES, THEMES
+
+DARK: Final = "localcdap-dark"
+LIGHT: Final = "localcdap-light"
+SIXTEEN: Final = "localcdap-16"
+"""The dark one where a terminal has 16 colours: in theirs, as any other would become some neighbour."""
+
+THEMES: Final = (
+    Theme(
+        name=DARK,
+        primary="#7aa2c8",
+        secondary="#5f7f9e",
+        accent="#e0a458",
+        warning="#e0b35a",
+        error="#e06c75",
+        success="#7fb685",
+        foreground="#d5d9de",
+        background="#15181c",
+        surface="#1b1f24",
+        panel="#22272d",
+        boost="#ffffff0d",
+        dark=True,
+        variables={"footer-key-foreground": "#e0a458", "input-selection-background": "#7aa2c8 35%"},
+    ),
+    Theme(
+        name=LIGHT,
+        primary="#2f6690",
+        secondary="#5b88ab",
+        accent="#b3620f",
+        warning="#a66a00",
+        error="#b3261e",
+        success="#2e7d4f",
+        foreground="#23282e",
+        background="#fafaf8",
+        surface="#f2f2ef",
+        panel="#e8e8e4",
+        boost="#0000000a",
+        dark=False,
+        variables={"footer-key-foreground": "#b3620f", "input-selection-background": "#2f6690 25%"},
+    ),
+    Theme(
+        name=SIXTEEN,
+        primary="#55ffff",
+        secondary="#00aaaa",
+        accent="#ffff55",
+        warning="#ffff55",
+        error="#ff5555",
+        success="#55ff55",
+        foreground="#ffffff",
+        background="#000000",
+        surface="#000000",
+        panel="#000000",
+        boost="#555555",
+        dark=True,
+        variables={
+            "footer-key-foreground": "#ffff55",
+            "input-selection-background": "#0000aa",
+            "text-error": "#ff5555",
+            "text-success": "#55ff55",
+            "text-warning": "#ffff55",
+            "text-accent": "#ffff55",
+            "text-primary": "#55ffff",
+        },
+    ),
+)
+THEME_NAMES: Final = tuple(theme.name for theme in THEMES)
+"""The themes: each has one accent colour, and otherwise muted colours."""
+
 
 _T = TypeVar("_T")
 
@@ -91,7 +163,7 @@ class BaseApp(InternalsApp):
     def __init__(self) -> None:
         super().__init__()
         self.notices = Notices()
-        self.user_state = user_state.read_user_state()
+        self.user_state = machine.read_user_state()
         for theme in THEMES:
             self.register_theme(theme)
         saved = self.user_state.theme
@@ -152,7 +224,7 @@ class BaseApp(InternalsApp):
 
         :param what: what the text is, such as "cell".
         """
-        if len(text.encode("utf-8", "replace")) > clipboard.MAX_BYTES:
+        if len(text.encode("utf-8", "replace")) > machine.MAX_BYTES:
             self.show_notice(
                 f"The {what} is too large for the clipboard.",
                 "Save it to a file instead.",
@@ -166,7 +238,7 @@ class BaseApp(InternalsApp):
     def copy_to_clipboard(self, text: str) -> None:
         """Put a text into the clipboard, also from inside tmux and GNU screen."""
         self._clipboard = text
-        self.write_to_terminal(clipboard.build_osc52(text))
+        self.write_to_terminal(machine.build_osc52(text))
 
     # Dialogs
 
@@ -276,7 +348,7 @@ class BaseApp(InternalsApp):
         """Open a text in the user's editor, which gets the terminal meanwhile. None when unchanged."""
         try:
             with self.suspend():
-                return external_editor.edit_text(text, suffix)
+                return machine.edit_text(text, suffix)
         except LocalcdapError as error:
             self.show_error(error)
         except Exception as error:  # a terminal that cannot be suspended, a full disk
@@ -285,7 +357,7 @@ class BaseApp(InternalsApp):
 
     def save_user_state(self) -> None:
         """Write the user state to its file."""
-        user_state.write_user_state(self.user_state)
+        machine.write_user_state(self.user_state)
 
     # Keys and commands
 
@@ -370,7 +442,7 @@ class BaseApp(InternalsApp):
     def load_keymap(self) -> None:
         """Apply the keys of the user's keymap file, or show what is wrong with the file."""
         try:
-            keys = keymap.read_keymap(keymap.find_keymap_file())
+            keys = commands.read_keymap(commands.find_keymap_file())
         except LocalcdapError as error:
             self.show_error(error, "warning")
             return
@@ -380,12 +452,12 @@ class BaseApp(InternalsApp):
 
     def _check_keymap(self, keys: dict[str, str]) -> None:
         """Show the ids in the keymap that no key has; runs in a thread."""
-        unknown = keymap.describe_unknown_ids(keys, keymap.list_known_keys())
+        unknown = commands.describe_unknown_ids(keys, commands.list_known_keys())
         if unknown:
             self.call_later(
                 self.show_notice,
                 f"No key has the name {', '.join(unknown)}.",
-                f"Correct {keymap.find_keymap_file()}.",
+                f"Correct {commands.find_keymap_file()}.",
                 "warning",
             )
 
@@ -395,20 +467,22 @@ class BaseApp(InternalsApp):
             self._reported_clashes.add(names)
             self.show_notice(
                 f"The keymap gives the same key to {names}.",
-                f"Correct {keymap.find_keymap_file()}.",
+                f"Correct {commands.find_keymap_file()}.",
                 "warning",
             )
 
     @work(thread=True, group="keymap")
     def _write_keymap(self) -> None:
-        file = keymap.find_keymap_file()
+        file = commands.find_keymap_file()
         if file.exists():
             self.call_later(self.show_notice, "There is a keymap file already.", str(file))
             return
-        keys = [(name, key.key, key.description) for name, key in keymap.list_known_keys().items()]
+        keys = [
+            (name, key.key, key.description) for name, key in commands.list_known_keys().items()
+        ]
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(keymap.format_keymap_template(keys), encoding="utf-8")
+            file.write_text(commands.format_keymap_template(keys), encoding="utf-8")
         except OSError as error:
             self.call_later(
                 self.show_notice, "The keymap file cannot be written.", str(error), "error"

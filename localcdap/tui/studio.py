@@ -5,8 +5,10 @@ app can import all of them. :class:`StudioNode` gives a widget its studio and ca
 
     self.call(lambda cdap: cdap.runs.list(namespace), on_result=self._show, group="runs")
 
-The function runs in a thread as soon as there is a connection. ``on_result`` gets what it returns on the
-thread of the screen, unless the widget has gone or a newer call of the same group was made.
+The function runs in a thread as soon as there is a connection. ``on_result`` gets what it returns on
+the thread of the screen, unless the widget has gone or a newer call of the same group was made.
+
+A node may also explain the keys that do nothing at times, and wait until the user pauses.
 """
 
 from __future__ import annotations
@@ -19,16 +21,39 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from textual.message_pump import MessagePump
 from textual.notifications import SeverityLevel
+from textual.timer import Timer
 from textual.widget import Widget
 
+from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.files.atomic import write_file
 from localcdap.host.cdap import Cdap
-from localcdap.tui.explained_actions import ExplainedActions
-from localcdap.tui.host_connection import HostConnection
+from localcdap.tui.labels import sanitize_name
+from localcdap.tui.machine import UserState
 from localcdap.tui.routes import NavigationTarget
-from localcdap.tui.service_calls import FollowedSource, OnError, OnResult, ServiceCalls, Work
-from localcdap.tui.system.user_state import UserState
+from localcdap.tui.service_calls import (
+    FollowedSource,
+    HostConnection,
+    OnError,
+    OnResult,
+    ServiceCalls,
+    Work,
+)
+
+
+class ExplainedActions(MessagePump):
+    """Mixed into a widget or screen some of whose keys do nothing at times, and say why."""
+
+    def explain_disabled(self, action: str) -> str | None:
+        """Return why a key does nothing now; None when it works. Called only while mounted."""
+        return None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Show an action as disabled, as Textual's None does, while there is a reason or no widget."""
+        if not cast(Widget, self).is_mounted or self.explain_disabled(action) is not None:
+            return None
+        return True
+
 
 _T = TypeVar("_T")
 
@@ -221,6 +246,11 @@ class StudioNode(ExplainedActions):
         self.call(work, take_result, on_error=take_error, group=group, ordered=group is not None)
         return await answer
 
+    def report_unless_deleted(self, error: LocalcdapError) -> None:
+        """Show an error, unless something was deleted meanwhile: of that a screen hears by an event."""
+        if not isinstance(error, NotFoundError):
+            self.studio.report_error(error)
+
     def save_text(self, path: Path, read: Work[str]) -> None:
         """Replace a file that the user chose by a text, and say so.
 
@@ -251,3 +281,53 @@ class StudioNode(ExplainedActions):
         :param on_item: gets every item on the thread of the screen.
         """
         return FollowedSource(self.studio.calls, self, source, on_item, on_error)
+
+
+class Debouncer:
+    """Calls a function when it was not scheduled again for a while.
+
+    While it waits it counts as a pending call, because the screen is not up to date.
+
+    :param widget: whose timer it is. It calls :meth:`drop` when it goes.
+    :param after_s: the pause in seconds.
+    """
+
+    def __init__(self, widget: Widget, do: Callable[[], object], after_s: float) -> None:
+        self._widget = widget
+        self._do = do
+        self._after_s = after_s
+        self._timer: Timer | None = None
+
+    def schedule(self) -> None:
+        """Call the function after the pause."""
+        if self._timer is None:
+            get_studio(self._widget).calls.begin()
+            self._timer = self._widget.set_timer(self._after_s, self.flush)
+        else:
+            self._timer.reset()
+
+    def flush(self) -> None:
+        """Call the function now if it is scheduled."""
+        if self._timer is not None:
+            try:
+                self._do()
+            finally:
+                self.cancel()
+
+    def cancel(self) -> None:
+        """Cancel the scheduled call."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+            get_studio(self._widget).calls.end()
+
+
+async def choose_field(studio: Studio, names: Sequence[str], *, whole: bool = True) -> str | None:
+    """Let the user choose a field. Await it in a worker.
+
+    :param whole: whether the dataset itself can be chosen too.
+    :returns: an empty text for the dataset itself; None when the user cancels.
+    """
+    fields = [Choice(sanitize_name(name), name) for name in names]
+    choices = [Choice("the whole dataset", ""), *fields] if whole else fields
+    return await studio.choose(choices, title="Lineage of the field")

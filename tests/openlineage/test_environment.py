@@ -9,7 +9,7 @@ import pytest
 from localcdap.api.errors import SettingsError
 from localcdap.openlineage.destinations import find_unknown_transport
 from localcdap.settings import Settings, describe_settings, read_settings
-from localcdap.tui.screens.settings.rows import build_rows
+from localcdap.tui.screens.settings.settings_file import build_rows
 
 FILE = Path("localcdap.toml")
 BOTH = '[openlineage]\nfile = "events.jsonl"\nurl = "http://own"\n'

@@ -108,7 +108,7 @@ def test_the_readme_has_the_keys_that_work_everywhere_and_none_that_there_is_not
 
     from localcdap.tui.app import StudioApp
     from localcdap.tui.base_app import BaseApp
-    from localcdap.tui.keys.keymap import list_known_keys
+    from localcdap.tui.commands import list_known_keys
 
     def keys_of(*bindings):
         return set(BindingsMap(bindings).key_to_bindings)

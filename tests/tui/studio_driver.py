@@ -17,9 +17,9 @@ from localcdap.home import Home
 from localcdap.host.cdap import Cdap
 from localcdap.tui.app import StudioApp
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.host_connection import HostConnection
 from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.routes import NavigationTarget
+from localcdap.tui.service_calls import HostConnection
 
 SMALL = (80, 24)
 LARGE = (160, 48)

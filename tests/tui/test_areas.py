@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.tui.areas import AREAS
+from localcdap.tui.routes import AREAS
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.tui.fuzzy_match import match_query, rank_matches
+from localcdap.tui.lists import match_query, rank_matches
 
 PLUGINS = [
     "Time partitioned fileset", "File batchsource", "CSVParser transform", "BigQueryTable batchsource",

@@ -10,9 +10,8 @@ from localcdap.home import Home
 from localcdap.host import open_in_process
 from localcdap.metadata.lineage.column_edges import ColumnEdge, DatasetField
 from localcdap.metadata.lineage.relations import DatasetId
-from localcdap.tui.areas import AREAS
-from localcdap.tui.routes import LineageTarget, PipelineFileTarget
-from localcdap.tui.screens.lineage.node_canvas import LineageCanvas
+from localcdap.tui.routes import AREAS, LineageTarget, PipelineFileTarget
+from localcdap.tui.screens.lineage.graph import LineageCanvas
 from tests.e2e.pipelines import pipeline, stage, write
 from tests.tui.studio_driver import Driver, studio
 

@@ -8,8 +8,8 @@ import pytest
 
 from localcdap.home import Home
 from localcdap.tui.app import StudioApp
-from localcdap.tui.dialogs.open_failed import OpenFailedDialog
-from localcdap.tui.host_connection import HostConnection
+from localcdap.tui.dialogs.dialog_screen import OpenFailedDialog
+from localcdap.tui.service_calls import HostConnection
 from tests.tui.other_host import OtherHost
 from tests.tui.studio_driver import LARGE, Driver
 

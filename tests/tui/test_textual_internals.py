@@ -18,8 +18,7 @@ from textual.geometry import Region
 from textual.widgets import DataTable, Input, OptionList, Static, TextArea
 from textual_autocomplete import AutoComplete
 
-from localcdap.tui.textual_internals.app import InternalsApp
-from localcdap.tui.textual_internals.stylesheet import CachedStylesheet
+from localcdap.tui.textual_internals.app import CachedStylesheet, InternalsApp
 from localcdap.tui.textual_internals.text_area import HighlightedTextArea
 
 _SOURCES = 100
@@ -157,7 +156,7 @@ def test_a_strip_has_the_caches_of_textual_once_they_are_used():
     script = """
 from rich.segment import Segment
 from textual.strip import Strip
-from localcdap.tui.textual_internals.strip import install_lazy_caches
+from localcdap.tui.textual_internals.strips import install_lazy_caches
 names = [name for name in Strip.__slots__ if not name.endswith('__')]
 def describe(strip):
     return {n: getattr(getattr(strip, n), '_maxsize', getattr(strip, n)) for n in names}

@@ -45,7 +45,7 @@ def open_target(instance: Instance, target: NavigationTarget | None) -> int:
         raise click.UsageError(
             f"The studio needs a terminal{_describe_terminal_fault()}. 'localcdap --help' lists the commands."
         )
-    from localcdap.tui.launch import open_studio
+    from localcdap.tui.app import open_studio
 
     return open_studio(instance.home, instance.namespace, target)
 

@@ -13,10 +13,9 @@ from textual.geometry import Region, Spacing
 from textual.message import Message
 
 from localcdap.text import sanitize_for_terminal
-from localcdap.tui.canvas.chart import Chart
+from localcdap.tui.canvas.chart import DOTS, NORMAL, SNUG, ZOOMS, Chart, Zoom
 from localcdap.tui.canvas.drawing_view import DrawingView
 from localcdap.tui.canvas.layout import Box, Layout, lay_out
-from localcdap.tui.canvas.zoom import DOTS, NORMAL, SNUG, ZOOMS, Zoom
 
 STEPS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 

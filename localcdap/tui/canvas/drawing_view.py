@@ -1,30 +1,265 @@
-"""The drawing of a pipeline in a scrolled view: stages, connections, the records of a run, the overview."""
+"""The drawing of a pipeline in a scrolled view: stages, connections, records of a run, overview.
+
+The records of a run are counts on the connections, and markers that move while records arrive. The
+overview in a corner shows all stages, and the part that is in view. :class:`PipelineChart` shows a
+saved pipeline: at the nearest zoom with names at which it is whole in view; one that is larger begins
+at its left, with the overview.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Set
+from collections import deque
+from collections.abc import Collection, Mapping, Set
 from itertools import groupby
+from math import ceil
+from operator import itemgetter
 from typing import ClassVar, Final
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.cache import LRUCache
-from textual.geometry import Region, Size
+from textual.geometry import Offset, Region, Size
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.timer import Timer
 
+from localcdap.pipeline.document.model import PipelineDocument
 from localcdap.runs.model import StageCounts
-from localcdap.tui.canvas.chart import Chart
-from localcdap.tui.canvas.flow import RecordFlow
-from localcdap.tui.canvas.layout import Layout, lay_out
-from localcdap.tui.canvas.minimap import Minimap
-from localcdap.tui.canvas.painter import STYLES, Painter, build_blank
-from localcdap.tui.canvas.stage_card import StageCard, StageMark
-from localcdap.tui.canvas.zoom import NORMAL, Zoom
+from localcdap.tui.canvas.chart import COMPACT, NORMAL, SNUG, Chart, PortKind, Zoom, build_chart
+from localcdap.tui.canvas.layout import Layout, Wire, lay_out
+from localcdap.tui.canvas.painter import STYLES, Painter, build_blank, list_wire_cells
+from localcdap.tui.canvas.stage_card import StageCard, StageMark, build_card, format_count
+
+MARKER: Final = "●"
+_PERIOD: Final = 4
+"""Cells from one marker to the next."""
+_MOVING_S: Final = 2.0
+"""Seconds for which markers move after a count has grown: a run reports its counts once a second."""
+
+Place = tuple[int, int]
+"""Column and row of a cell."""
+
+
+class RecordFlow:
+    """What is drawn over the wires of a layout while the counts of a run are shown.
+
+    :param former: the flow of the same run in another layout.
+    """
+
+    def __init__(self, layout: Layout, former: RecordFlow | None = None) -> None:
+        self._layout: Final = layout
+        self._distances: Final[dict[int, dict[Place, int]]] = {}
+        """By wire, the number of cells from its start to each of its cells."""
+        self._counts: Mapping[str, StageCounts] = former._counts if former is not None else {}
+        self._grown: dict[str, float] = dict(former._grown) if former is not None else {}
+        """By stage, when its counts have grown last."""
+
+    def update(self, counts: Mapping[str, StageCounts], now: float) -> None:
+        """Take the counts of a run.
+
+        :param now: ``time.monotonic``.
+        """
+        for stage, new in counts.items():
+            old = self._counts.get(stage)
+            if _add_up(new) > (_add_up(old) if old is not None else 0):
+                self._grown[stage] = now
+        self._counts = dict(counts)
+
+    def is_moving(self, now: float) -> bool:
+        """Whether any count has grown lately."""
+        return any(now - at < _MOVING_S for at in self._grown.values())
+
+    def build_marks(self, step: int, now: float) -> dict[Place, str]:
+        """Return the characters that replace those of wires.
+
+        :param step: the number of cells by which the markers have moved.
+        """
+        marks: dict[Place, str] = {}
+        for number, wire in enumerate(self._layout.wires):
+            distances = self._measure(number, wire)
+            moves = any(
+                now - self._grown.get(stage, -_MOVING_S) < _MOVING_S
+                for stage in (wire.start, *wire.ends)
+            )
+            if moves and self._get_count(wire) != 0:
+                marks |= {
+                    place: MARKER
+                    for place, distance in distances.items()
+                    if (distance - step) % _PERIOD == 0
+                }
+            count = self._get_count(wire)
+            if count:
+                marks |= _place_count(format_count(count), wire, distances)
+        return marks
+
+    def _get_count(self, wire: Wire) -> int | None:
+        """Return the number of records that a wire has carried; None when it is not known."""
+        counts = self._counts.get(wire.start)
+        if counts is None or wire.port.kind is PortKind.PORT:
+            return None
+        return counts.errors if wire.port.kind is PortKind.ERRORS else counts.records_out
+
+    def _measure(self, number: int, wire: Wire) -> dict[Place, int]:
+        found = self._distances.get(number)
+        if found is None:
+            found = self._distances[number] = _measure_distances(wire, self._layout)
+        return found
+
+
+def _list_label_cells(wire: Wire) -> set[Place]:
+    if wire.label is None:
+        return set()
+    left, y, text = wire.label
+    return {(x, y) for x in range(left, left + len(text))}
+
+
+def _add_up(counts: StageCounts) -> int:
+    return sum(n or 0 for n in (counts.records_in, counts.records_out, counts.errors))
+
+
+def _measure_distances(wire: Wire, layout: Layout) -> dict[Place, int]:
+    """Return the distance of each cell of a wire from the stage where it begins."""
+    cells = list_wire_cells(wire)
+    box = layout.boxes.get(wire.start)
+    right = box.right - 1 if box is not None else 0
+    first = min(cells, key=lambda place: abs(place[0] - right))
+    distances = {first: 0}
+    queue = deque([first])
+    while queue:
+        x, y = queue.popleft()
+        for near in ((x + 1, y), (x, y + 1), (x, y - 1), (x - 1, y)):
+            if near in cells and near not in distances:
+                distances[near] = distances[x, y] + 1
+                queue.append(near)
+    seen = distances.keys() - set(wire.heads) - _list_label_cells(wire)
+    return {place: distances[place] for place in seen if layout.find_box(*place) is None}
+
+
+def _place_count(text: str, wire: Wire, cells: Mapping[Place, int]) -> dict[Place, str]:
+    """Return the cells of a count in the first level part of a wire that is long enough."""
+    for x1, y1, x2, y2 in wire.segments:
+        free = [x for x in range(x1, x2 + 1) if (x, y1) in cells]
+        if y1 == y2 and free:
+            room = max(_split_runs(free), key=len)
+            if len(room) >= len(text) + 2:
+                left = room[0] + (len(room) - len(text)) // 2
+                return {(left + i, y1): character for i, character in enumerate(text)}
+    return {}
+
+
+def _split_runs(columns: list[int]) -> list[list[int]]:
+    """Split ascending columns into those that follow each other without a gap."""
+    runs: list[list[int]] = []
+    for x in columns:
+        if runs and runs[-1][-1] == x - 1:
+            runs[-1].append(x)
+        else:
+            runs.append([x])
+    return runs
+
+
+_MOST: Final = Size(36, 8)
+"""Cells of the overview without its frame, at most."""
+_SHARE: Final = 3
+"""An overview takes at most this part, a third, of the width and the height of the canvas."""
+_LEAST: Final = Size(12, 3)
+"""Cells of the smallest overview; in a smaller canvas there is none."""
+_IN_VIEW: Final = "░"
+_STAGE: Final = "▪"
+_STAGE_IN_VIEW: Final = "█"
+SELECTED: Final = "◆"
+WRONG: Final = "✗"
+
+
+class Minimap:
+    """A layout in a few cells, each of which stands for equally many columns and rows.
+
+    :param space: the size of the canvas.
+    """
+
+    def __init__(self, layout: Layout, space: Size) -> None:
+        self.space: Final = space
+        most = Size(
+            min(_MOST.width, space.width // _SHARE - 2),
+            min(_MOST.height, space.height // _SHARE - 2),
+        )
+        self.is_too_small: Final = most.width < _LEAST.width or most.height < _LEAST.height
+        """Whether the canvas has no space for an overview."""
+        self._across: Final = max(1, ceil(layout.width / max(most.width, 1)))
+        self._down: Final = max(layout.zoom.height, ceil(layout.height / max(most.height, 1)))
+        self._columns: Final = max(1, ceil(layout.width / self._across))
+        self._rows: Final = max(1, ceil(layout.height / self._down))
+        self.region: Final = Region(
+            space.width - self._columns - 2,
+            space.height - self._rows - 2,
+            self._columns + 2,
+            self._rows + 2,
+        )
+        """Where the overview with its frame is in the canvas: in the corner at the bottom right."""
+        self._places: Final[dict[str, list[tuple[int, int]]]] = {
+            name: [
+                (x, y)
+                for y in range(box.y // self._down, (box.bottom - 1) // self._down + 1)
+                for x in range(box.x // self._across, (box.right - 1) // self._across + 1)
+            ]
+            for name, box in layout.boxes.items()
+        }
+        self._taken: Final = {place for places in self._places.values() for place in places}
+
+    def render(
+        self,
+        view: Region,
+        selected: str | None,
+        wrong: Collection[str],
+        styles: Mapping[str, Style],
+    ) -> list[Strip]:
+        """Return the rows of the overview with its frame, from top to bottom.
+
+        :param view: the part of the drawing that is in view, in cells of the drawing.
+        :param wrong: stages with failures.
+        :param styles: those of the painter.
+        """
+        marks = {place: (WRONG, styles["wrong"]) for name in wrong for place in self._find(name)}
+        marks |= dict.fromkeys(self._find(selected), (SELECTED, styles["name-selected"]))
+        frame = styles["frame"]
+        rows = [Strip([Segment("╭" + "─" * self._columns + "╮", frame)], self._columns + 2)]
+        columns = range(view.x // self._across, (view.right - 1) // self._across + 1)
+        lines = range(view.y // self._down, (view.bottom - 1) // self._down + 1)
+        looks = {  # by whether a stage is there, and whether the cell is in view
+            (True, True): (_STAGE_IN_VIEW, styles["name"]),
+            (True, False): (_STAGE, styles["note"]),
+            (False, True): (_IN_VIEW, frame),
+            (False, False): (" ", frame),
+        }
+        for y in range(self._rows):
+            is_line = y in lines
+            cells = [
+                marks.get((x, y)) or looks[(x, y) in self._taken, is_line and x in columns]
+                for x in range(self._columns)
+            ]
+            runs = [
+                Segment("".join(text for text, _ in run), style)
+                for style, run in groupby(cells, itemgetter(1))
+            ]
+            edge = Segment("│", frame)
+            rows.append(Strip([edge, *runs, edge], self._columns + 2))
+        rows.append(Strip([Segment("╰" + "─" * self._columns + "╯", frame)], self._columns + 2))
+        return rows
+
+    def find_place(self, x: int, y: int) -> Offset | None:
+        """Return the cell of the drawing for a cell of the canvas; None outside of the overview."""
+        if not self.region.shrink((1, 1, 1, 1)).contains(x, y):
+            return None
+        column, row = x - self.region.x - 1, y - self.region.y - 1
+        return Offset(column * self._across + self._across // 2, row * self._down + self._down // 2)
+
+    def _find(self, stage: str | None) -> list[tuple[int, int]]:
+        """Return the first cell of a stage, where its mark stands."""
+        return self._places.get(stage or "", [])[:1]
+
 
 _MARGIN: Final = 2
 """Free columns around the drawing; half as many rows."""
@@ -275,3 +510,29 @@ class DrawingView(ScrollView):
 
     def _fits(self, drawing: Layout) -> bool:
         return drawing.width <= self.size.width - 2 and drawing.height <= self.size.height
+
+
+class PipelineChart(DrawingView):
+    """Shows the stages and connections of a document. It takes no keys."""
+
+    def show_document(self, document: PipelineDocument | None) -> None:
+        """Draw a document; None draws nothing, and hides the view."""
+        self.display = document is not None and bool(document.stages)
+        if document is None:
+            return
+        self._cards = {
+            stage.name: build_card(stage.name, stage.plugin.name, stage.plugin.type, None)
+            for stage in (*document.stages, *document.post_actions)
+        }
+        self._show_chart(build_chart(document))
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self._show_chart(self._chart)
+
+    def _show_chart(self, chart: Chart) -> None:
+        self._chart = chart
+        tried = (zoom for zoom in (NORMAL, SNUG) if self._fits(lay_out(chart, zoom)))
+        self._zoom = next(tried, COMPACT)
+        self._lay_out()
+        self.scroll_home(animate=False)

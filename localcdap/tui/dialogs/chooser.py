@@ -13,7 +13,7 @@ from textual.screen import ScreenResultType
 from textual.widgets import Input, Static
 
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
-from localcdap.tui.lists.filtered_list import FilteredList, FilteredListOptions, ListEntry
+from localcdap.tui.lists import FilteredList, FilteredListOptions, ListEntry
 from localcdap.tui.studio import Choice
 
 _T = TypeVar("_T")

@@ -1,8 +1,11 @@
-"""The dialog with the tags and properties of an entity, in which those of users can be changed."""
+"""The dialog with the tags and properties of an entity, in which those of users can be changed.
+
+Other dialogs write properties in the same way, as the lines of a text, each ``name=value``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 from textual import work
@@ -23,7 +26,7 @@ from localcdap.metadata.entities import format_entity
 from localcdap.metadata.records import MetadataChange
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
 from localcdap.tui.labels import sanitize_name
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.lists import FilteredList, ListEntry
 
 _TAG: Final = "tag"
 _PROPERTY: Final = "property"
@@ -212,3 +215,23 @@ def _check_value(key: str, value: str) -> str | None:
 def _describe(metadata: Metadata) -> str | None:
     """Return what is wrong with metadata, in the original's words. The service checks its own length too."""
     return " ".join(find_problems(metadata)) or None
+
+
+def format_properties(properties: Mapping[str, str]) -> str:
+    """Return the lines of properties."""
+    return "\n".join(f"{name}={value}" for name, value in properties.items())
+
+
+def parse_properties(text: str, problems: list[str]) -> dict[str, str]:
+    """Return the properties of lines; empty lines are left out.
+
+    :param problems: gets a sentence for each line that is not ``name=value``.
+    """
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        name, equals, value = line.partition("=")
+        if name.strip() and equals:
+            found[name.strip()] = value.strip()
+        elif line.strip():
+            problems.append(f"Line {number} of the properties is not name=value.")
+    return found

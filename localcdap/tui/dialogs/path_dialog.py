@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
@@ -13,11 +15,87 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
-from localcdap.tui.dialogs import path_completion as paths
+from localcdap.pipeline.paths.entries import PathEntry, list_folder
 from localcdap.tui.dialogs.dialog_screen import DialogScreen
-from localcdap.tui.dialogs.path_completion import PathCompletion
-from localcdap.tui.lists.options import StudioOptionList, ValueOption
+from localcdap.tui.lists import StudioOptionList, ValueOption, rank_matches
 from localcdap.tui.studio import get_studio
+
+
+@dataclass(frozen=True)
+class PathCompletion:
+    """:param typed: what stands in the line when this one is taken; that of a folder ends with '/'."""
+
+    name: str
+    typed: str
+    is_folder: bool
+
+    @property
+    def path(self) -> Path:
+        return expand_path(self.typed)
+
+
+def list_completions(typed: str, suffixes: Sequence[str]) -> list[PathCompletion]:
+    """Return the completions of the last part of a typed path, best first: folders, and files with a suffix.
+
+    Hidden ones are offered when the part begins with a dot. A folder that cannot be read offers nothing.
+    """
+    head, last = split_path(typed)
+    entries = list_folder(expand_path(head or "."), hidden=last.startswith("."))
+    return rank_completions(typed, (e for e in entries if _is_offered(e, suffixes)))
+
+
+def rank_completions(typed: str, entries: Iterable[PathEntry]) -> list[PathCompletion]:
+    """Return the entries of the folder of a typed path that match its last part, best first."""
+    head, last = split_path(typed)
+    names = ((f"{each.name}/" if each.is_folder else each.name, each) for each in entries)
+    completions = [
+        (name, PathCompletion(name, head + name, each.is_folder)) for name, each in names
+    ]
+    return [each for each, _ in rank_matches(last, completions)]
+
+
+def split_path(typed: str) -> tuple[str, str]:
+    """Return a typed path up to its last slash, and what follows it.
+
+    >>> split_path("a/b/c"), split_path("c")
+    (('a/b/', 'c'), ('', 'c'))
+    """
+    head, slash, last = typed.rpartition("/")
+    return head + slash, last
+
+
+def _is_offered(entry: PathEntry, suffixes: Sequence[str]) -> bool:
+    return entry.is_folder or not suffixes or entry.name.lower().endswith(tuple(suffixes))
+
+
+def expand_path(typed: str) -> Path:
+    """Return the absolute path: '~' is the user's folder, relative paths are relative to the working
+    folder.
+    """
+    try:
+        return Path(typed).expanduser()
+    except RuntimeError:  # a '~name' of nobody
+        return Path(typed)
+
+
+def strip_last_part(typed: str) -> str:
+    """Return a typed path without its last part."""
+    return typed.rstrip("/").rpartition("/")[0] + "/" if "/" in typed.rstrip("/") else ""
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file, as far as the user may see that; a path of a few hundred letters is none."""
+    with contextlib.suppress(OSError):
+        return path.is_file()
+    return False
+
+
+def is_taken(path: Path) -> bool:
+    """Whether there is a file or a folder, as far as the user may see that."""
+    with contextlib.suppress(OSError):
+        return path.exists()
+    return False
+
 
 _T = TypeVar("_T")
 
@@ -104,7 +182,7 @@ class PathDialog(DialogScreen[_T]):
         self.when_listed(self._complete)
 
     def action_up_a_folder(self) -> None:
-        self.when_listed(lambda: self.write(paths.strip_last_part(self._input.value)))
+        self.when_listed(lambda: self.write(strip_last_part(self._input.value)))
 
     def _move(self, by: int) -> None:
         listed = self._list
@@ -215,17 +293,17 @@ class FilePicker(PathDialog[Path]):
         self._recent = recent
 
     async def find_completions(self, typed: str) -> list[PathCompletion]:
-        found = await asyncio.to_thread(paths.list_completions, typed, self._suffixes)
+        found = await asyncio.to_thread(list_completions, typed, self._suffixes)
         if typed:
             return found
-        recent = [each for each in self._recent if paths.is_file(Path(each))]
+        recent = [each for each in self._recent if is_file(Path(each))]
         return [PathCompletion(each, each, False) for each in recent] + found
 
     def take(self, typed: str, entry: PathCompletion | None) -> None:
         """Choose the typed path if it is a file or may be a new one; else the highlighted entry."""
-        path = paths.expand_path(typed)
-        may_be_new = self._for_saving and not typed.endswith("/") and not paths.is_taken(path)
-        if typed and (may_be_new or paths.is_file(path)):
+        path = expand_path(typed)
+        may_be_new = self._for_saving and not typed.endswith("/") and not is_taken(path)
+        if typed and (may_be_new or is_file(path)):
             self.dismiss(path)
         elif entry is not None and entry.is_folder:
             self.write(entry.typed)

@@ -37,18 +37,16 @@ from localcdap.schedules.texts import (
 )
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_row
-from localcdap.tui.dialogs.schedule_conditions import (
-    CONDITION_FIELDS,
-    find_shown,
-    write_constraint,
-)
 from localcdap.tui.dialogs.schedule_entries import (
+    CONDITION_FIELDS,
     ScheduleEntries,
+    find_shown,
     find_zone_of,
     format_arguments,
     format_mappings,
     list_hidden_mappings,
     list_parts,
+    write_constraint,
 )
 
 

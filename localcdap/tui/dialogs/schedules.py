@@ -21,7 +21,7 @@ from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
 from localcdap.tui.dialogs.schedule_entries import can_edit
 from localcdap.tui.dialogs.schedule_form import FormAnswer, ScheduleChoices, ScheduleForm
 from localcdap.tui.labels import sanitize_name
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.lists import FilteredList, ListEntry
 
 _EVENTS: Final = 5
 _MUTED: Final = "$foreground 60%"

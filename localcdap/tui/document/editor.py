@@ -1,12 +1,12 @@
 """The open pipeline that all parts of the studio screen share.
 
-An edit is applied twice: at once to the local copy of the document, so that the screen shows it with the
-next frame, and a moment later by the editing service, whose answer carries the validation. Both sides use
-the same code (:func:`localcdap.pipeline.editing.edited_document`), so the copies stay equal as long as both
-make the same edits in the same order; calls of the group ``edits`` are ordered for that. Undo and redo are
-edits too, and each side has its own history. A session that was opened later than the document does not
-know the earlier steps: :meth:`EditSession.accept_edit` counts them, and where the service could not follow,
-a new session is opened with the document as it is.
+An edit is applied twice: at once to the local copy of the document, so that the screen shows it with
+the next frame, and a moment later by the editing service, whose answer carries the validation. Both
+sides use the same code (:func:`localcdap.pipeline.editing.edited_document`), so the copies stay equal
+as long as both make the same edits in the same order; calls of the group ``edits`` are ordered for
+that. Undo and redo are edits too, and each side has its own history. A session that was opened later
+than the document does not know the earlier steps: :meth:`EditSession.accept_edit` counts them, and
+where the service could not follow, a new session is opened with the document as it is.
 """
 
 from __future__ import annotations
@@ -17,21 +17,64 @@ from typing import Any, Final, TypeVar
 from textual.signal import Signal
 from textual.widget import Widget
 
-from localcdap.api.errors import HostError, LocalcdapError
+from localcdap.api.errors import HostError, LocalcdapError, NotFoundError
 from localcdap.api.failures import ValidationFailure
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.values import as_text
 from localcdap.pipeline.editing.edited_document import EditedDocument
-from localcdap.pipeline.editing.edits import Edit, Redo, Undo
+from localcdap.pipeline.editing.edits import Edit, Redo, SetProperty, Undo
 from localcdap.pipeline.editing.incremental_validator import EditResult, StageState
 from localcdap.pipeline.editing.service import OpenedSession, OpenRequest
 from localcdap.tui.document.local_document import DocumentChange, LocalDocument
-from localcdap.tui.document.session import EditSession
 from localcdap.tui.document.source import DocumentSource, read_stamp
 from localcdap.tui.routes import NavigationTarget
 from localcdap.tui.service_calls import FollowedSource, deliver
 from localcdap.tui.studio import StudioNode
+
+
+class EditSession:
+    """A session that is being opened or is open."""
+
+    def __init__(self) -> None:
+        self.id: str | None = None
+        """None until the session is open; set in the thread of the call that opens it."""
+        self.is_closed = False
+        """Whether the editor has given the session up."""
+        self.pending_edits = 0
+        """Edits that were sent and are not answered yet."""
+        self._undoable = 0
+        self._redoable = 0
+
+    def require_id(self) -> str:
+        """Return the id.
+
+        :raises NotFoundError: when the session could not be opened.
+        """
+        if self.id is None:
+            raise NotFoundError("The pipeline is not open.", "Open it again.")
+        return self.id
+
+    def accept_edit(self, edit: Edit) -> bool:
+        """Count an edit and return whether the session can make it.
+
+        The history of a session starts when it is opened, so that it cannot undo earlier steps.
+        """
+        if isinstance(edit, Undo):
+            self._undoable -= 1
+            self._redoable += 1
+            return self._undoable >= 0
+        if isinstance(edit, Redo):
+            self._undoable += 1
+            self._redoable -= 1
+            return self._redoable >= 0
+        if isinstance(edit, SetProperty) and edit.continues:
+            self._redoable = 0
+            return True  # continues the step before it
+        self._undoable += 1
+        self._redoable = 0
+        return True
+
 
 _T = TypeVar("_T")
 

@@ -21,16 +21,16 @@ from localcdap.pipeline.editing.edits import SetPlugin, SetProperty
 from localcdap.pipeline.editing.incremental_validator import StageState
 from localcdap.pipeline.method_calls import SCHEMA, DetectedSchema, detect_output_schema
 from localcdap.pipeline.paths.format_guess import FormatGuess, build_properties
-from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.local_document import DocumentChange
-from localcdap.tui.inspector import heading, preparation, schema_actions
-from localcdap.tui.inspector.context import FieldContext
-from localcdap.tui.inspector.heading import FieldHelp
-from localcdap.tui.inspector.method_dialog import MethodDialog, MethodInput, build_call
+from localcdap.tui.inspector import heading, preparation
+from localcdap.tui.inspector.heading import FieldHelp, StageFailures, group_failures
 from localcdap.tui.inspector.plugin_details import (
+    MethodDialog,
+    MethodInput,
     PluginCandidate,
     PluginDetails,
+    build_call,
     choose_method,
     choose_version,
     list_candidates,
@@ -38,17 +38,17 @@ from localcdap.tui.inspector.plugin_details import (
     select_use,
     watch_artifacts,
 )
-from localcdap.tui.inspector.properties.field import PropertyField
-from localcdap.tui.inspector.properties.form import Form
-from localcdap.tui.inspector.property_failures import StageFailures, group_failures
-from localcdap.tui.inspector.schema_actions import (
+from localcdap.tui.inspector.preparation import (
     change_properties,
     describe_detection,
     explain_no_schema,
 )
+from localcdap.tui.inspector.properties.field import PropertyField
+from localcdap.tui.inspector.properties.field_plan import FieldContext
+from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.inspector.tabs import InspectorTabs
-from localcdap.tui.studio import StudioNode
-from localcdap.tui.widgets.cached_static import CachedStatic
+from localcdap.tui.studio import Debouncer, StudioNode
+from localcdap.tui.widgets.lines import CachedStatic
 
 _REST_S: Final = 0.04
 """Seconds that the selection rests before its stage is shown: who walks on sees the canvas move at once."""
@@ -364,9 +364,9 @@ class Inspector(StudioNode, Vertical):
         def take(found: DetectedSchema) -> None:
             if not editor.get_node(stage):
                 return  # it was removed meanwhile
-            taken = schema_actions.build_schema_value(found)
+            taken = preparation.build_schema_value(found)
             before = editor.get_properties(stage).get(SCHEMA)
-            edit = schema_actions.build_edit(editor, stage, {**values, **taken})
+            edit = preparation.build_edit(editor, stage, {**values, **taken})
             if edit is not None:
                 editor.apply(edit, origin=self)
             is_new = bool(taken) and before != taken[SCHEMA]

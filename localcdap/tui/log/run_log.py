@@ -15,13 +15,12 @@ from textual.widgets import Input, Static
 from localcdap.runs.logs import LEVELS, LogFilter, LogHit, LogSummary
 from localcdap.runs.model import StoredLogLine
 from localcdap.text import plural
-from localcdap.tui.dialogs.text_dialog import TextDialog
+from localcdap.tui.dialogs.dialog_screen import TextDialog
 from localcdap.tui.labels import sanitize_lines, sanitize_name
-from localcdap.tui.log.layout import format_clock, format_plain_line
-from localcdap.tui.log.rows import save_log
-from localcdap.tui.log.state_line import StateLine, StatusPart
+from localcdap.tui.log.layout import format_clock, format_plain_line, save_log
 from localcdap.tui.log.view import LogView
 from localcdap.tui.studio import Choice, StudioNode
+from localcdap.tui.widgets.lines import StateLine, StatusPart
 
 _COUNTED_LEVELS: Final = ("WARNING", "ERROR", "CRITICAL")
 _NEEDS_LINES: Final = (

@@ -18,8 +18,7 @@ from textual.strip import Strip
 from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import LEVELS, STRETCH, LogFilter, LogHit, LogSummary
 from localcdap.runs.model import StoredLogLine
-from localcdap.tui.log.layout import PLAIN, LogStyle, lay_out_line
-from localcdap.tui.log.rows import LogRows, LogTail, follow_log
+from localcdap.tui.log.layout import PLAIN, LogRows, LogStyle, LogTail, follow_log, lay_out_line
 from localcdap.tui.service_calls import FollowedSource
 from localcdap.tui.studio import StudioNode
 

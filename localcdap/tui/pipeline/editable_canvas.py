@@ -28,15 +28,16 @@ from localcdap.tui.canvas.stage_card import StageCard, StageMark, build_card
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.local_document import DocumentChange
 from localcdap.tui.pipeline.actions import RecordingActions
-from localcdap.tui.pipeline.connection_rules import (
+from localcdap.tui.pipeline.insertion import (
     ConnectionRules,
     OutputBranch,
     build_stage,
     disconnect_edit,
     format_connection,
+    format_stages,
+    parse_stages,
 )
 from localcdap.tui.pipeline.plugin_palette import StagePalette
-from localcdap.tui.pipeline.stage_clipboard import format_stages, parse_stages
 from localcdap.tui.studio import Choice, StudioNode
 
 _NEEDS_STAGE: Final = frozenset(

@@ -30,9 +30,8 @@ from localcdap.pipeline.rules.graph import (
 )
 from localcdap.tui.canvas.stage_card import format_plugin_type
 from localcdap.tui.dialogs.chooser import ListDialog
-from localcdap.tui.lists.changes import watch_topics
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
-from localcdap.tui.widgets.capability_filter import CapabilityFilter
+from localcdap.tui.lists import FilteredList, ListEntry, watch_topics
+from localcdap.tui.widgets.lines import CapabilityFilter
 
 _ORDER: Final = (
     SOURCE,

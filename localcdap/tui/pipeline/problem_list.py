@@ -25,10 +25,9 @@ from localcdap.pipeline.document.values import artifact_to_json
 from localcdap.pipeline.editing.edits import CompoundEdit, Edit, SetPlugin, SetProperty
 from localcdap.pipeline.rules.column_numbers import FIRST, number_from_zero
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.explained_actions import ExplainedActions
-from localcdap.tui.fuzzy_match import match_query
-from localcdap.tui.lists.options import StudioOptionList, ValueOption
-from localcdap.tui.widgets.cached_static import CachedStatic
+from localcdap.tui.lists import StudioOptionList, ValueOption, match_query
+from localcdap.tui.studio import ExplainedActions
+from localcdap.tui.widgets.lines import CachedStatic
 
 
 class ProblemList(ExplainedActions, Vertical):

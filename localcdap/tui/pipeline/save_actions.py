@@ -18,8 +18,8 @@ from localcdap.pipeline.library.application_model import (
     check_application_name,
 )
 from localcdap.text import plural
-from localcdap.tui.dialogs.lines import LinesDialog
-from localcdap.tui.dialogs.path_completion import is_taken
+from localcdap.tui.dialogs.dialog_screen import LinesDialog
+from localcdap.tui.dialogs.path_dialog import is_taken
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.source import DocumentSource, read_stamp
 from localcdap.tui.routes import DeployedTarget, DraftTarget, PipelineFileTarget

@@ -15,10 +15,10 @@ from textual.widgets import Static
 from localcdap.api.metadata import MetadataEntity
 from localcdap.host.cdap import Cdap
 from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.commands import Command
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.local_document import LocalDocument
 from localcdap.tui.document.source import DocumentSource, load_document
-from localcdap.tui.keys.commands import Command
 from localcdap.tui.pipeline.insertion import build_insertion, list_places
 from localcdap.tui.pipeline.view import PipelineView
 from localcdap.tui.routes import (

@@ -13,7 +13,7 @@ from localcdap.runs.preview.model import Preview, PreviewStatus
 from localcdap.text import plural
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.labels import format_status
-from localcdap.tui.widgets.cached_static import CachedStatic
+from localcdap.tui.widgets.lines import CachedStatic
 
 _GOOD: Final = (RunStatus.COMPLETED, PreviewStatus.COMPLETED)
 _PHASES: Final[dict[RunStatus | PreviewStatus, str]] = {

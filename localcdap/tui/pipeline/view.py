@@ -18,23 +18,29 @@ from localcdap.runs.model import Run, RunRequest
 from localcdap.runs.preview.model import Preview
 from localcdap.text import plural
 from localcdap.tui.canvas.canvas import Canvas
+from localcdap.tui.commands import Command
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.local_document import DocumentChange
 from localcdap.tui.inspector.inspector import Inspector
-from localcdap.tui.inspector.schema_actions import explain_no_schema
-from localcdap.tui.keys.commands import Command
+from localcdap.tui.inspector.preparation import explain_no_schema
 from localcdap.tui.labels import format_status
 from localcdap.tui.log.run_log import RunLog
-from localcdap.tui.pipeline.actions import RunActions, SettingsActions, needs_dataset_updates
-from localcdap.tui.pipeline.activity import ActivityRunner, build_stage_counts, build_stage_marks
+from localcdap.tui.machine import collect_and_freeze
+from localcdap.tui.pipeline.actions import (
+    ActivityRunner,
+    RunActions,
+    SettingsActions,
+    build_stage_counts,
+    build_stage_marks,
+    needs_dataset_updates,
+)
 from localcdap.tui.pipeline.editable_canvas import EditableCanvas
 from localcdap.tui.pipeline.problem_list import ProblemList, find_all_fixes
 from localcdap.tui.pipeline.save_actions import SaveActions
 from localcdap.tui.pipeline.title_bar import TitleBar
 from localcdap.tui.routes import PipelineFileTarget
-from localcdap.tui.screens.settings.locations import choose_location
+from localcdap.tui.screens.settings.settings_file import choose_location
 from localcdap.tui.studio import StudioNode
-from localcdap.tui.system.idle_gc import collect_and_freeze
 
 _WARM_UP_S: Final = 3.0
 """Seconds after the first validation until Spark is started: who only looks at a pipeline leaves before."""

@@ -19,7 +19,7 @@ from textual_fastdatatable.backend import ArrowBackend
 
 from localcdap.java.numbers import is_number
 from localcdap.tui.records.values import EMPTY, NULL, format_arrow_type, format_cell
-from localcdap.tui.textual_internals.data_table import TallHeaderTable
+from localcdap.tui.textual_internals.libraries import TallHeaderTable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

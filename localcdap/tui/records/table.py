@@ -18,20 +18,23 @@ from textual.worker import get_current_worker
 from localcdap.api.schema import Schema
 from localcdap.files.result_files import format_plain, to_csv, to_json
 from localcdap.text import plural
-from localcdap.tui.dialogs.text_dialog import TextDialog
-from localcdap.tui.explained_actions import ExplainedActions
-from localcdap.tui.records.arrangement import (
+from localcdap.tui.dialogs.dialog_screen import TextDialog
+from localcdap.tui.records.columns import (
+    ColumnProfile,
+    ColumnProfileView,
+    Frequency,
     RecordArrangement,
+    ValueCounts,
     ValueFilter,
     arrange,
+    build_frequency_dialog,
     count_keys,
     get_key,
     list_keys,
+    profile_column,
     take,
 )
-from localcdap.tui.records.frequency import Frequency, ValueCounts, build_frequency_dialog
 from localcdap.tui.records.grid import RecordGrid, RowNumbers
-from localcdap.tui.records.profile import ColumnProfile, ColumnProfileView, profile_column
 from localcdap.tui.records.values import (
     build_table,
     escape_unprintable,
@@ -40,6 +43,7 @@ from localcdap.tui.records.values import (
     format_full,
 )
 from localcdap.tui.service_calls import deliver
+from localcdap.tui.studio import ExplainedActions
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,1 +1,1 @@
-"""The full screens of the studio, one package each; :mod:`localcdap.tui.areas` lists them."""
+"""The full screens of the studio, one package each; :mod:`localcdap.tui.routes` lists them."""

@@ -12,8 +12,8 @@ from typing import Any
 from localcdap.files.formats import FORMER_JSON
 from localcdap.home import Home
 from localcdap.host.cdap import Cdap
+from localcdap.tui.machine import read_user_state
 from localcdap.tui.routes import PrepTarget
-from localcdap.tui.system.user_state import read_user_state
 from tests.e2e.old_instance.conftest import ARCHIVE, MADE_AT, Ask
 from tests.tui.screens.prep.test_screen import opened
 from tests.tui.studio_driver import studio

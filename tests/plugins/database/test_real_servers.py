@@ -16,7 +16,7 @@ from localcdap.api.connector import BrowseRequest, SampleRequest, SampleType
 from localcdap.api.schema import Schema
 from localcdap.files.formats import FORMER_JSON
 from localcdap.testing.instance import TemporaryInstance
-from localcdap.tui.screens.prep.all_rows import open_all_rows
+from localcdap.tui.screens.prep.result_keys import open_all_rows
 from localcdap.tui.screens.prep.source import PrepRequest, PrepSource, close_session
 from tests.plugins.database.real_servers import PASSWORD, Server, mariadb, postgres
 from tests.plugins.database.test_database import pipeline

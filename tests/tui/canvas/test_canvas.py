@@ -8,9 +8,8 @@ import pytest
 from textual.app import App
 
 from localcdap.tui.canvas.canvas import Canvas
-from localcdap.tui.canvas.chart import Chart, Link
+from localcdap.tui.canvas.chart import COMPACT, DOTS, NORMAL, SNUG, Chart, Link
 from localcdap.tui.canvas.stage_card import StageCard, StageMark
-from localcdap.tui.canvas.zoom import COMPACT, DOTS, NORMAL, SNUG
 from tests.tui.canvas.charts import chain, large
 
 CHART = Chart(("a", "b", "c", "d"), (Link("a", "b"), Link("b", "d"), Link("a", "c")))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from localcdap.tui.canvas.cells import Cells
-from localcdap.tui.canvas.chart import Chart, Link, Port, PortKind
+from localcdap.tui.canvas.chart import COMPACT, DOTS, NORMAL, Chart, Link, Port, PortKind
 from localcdap.tui.canvas.layout import lay_out
-from localcdap.tui.canvas.zoom import COMPACT, DOTS, NORMAL
+from localcdap.tui.canvas.painter import Cells
 
 
 def drawn(chart, zoom=COMPACT):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.tui.canvas.channels import Crossing, route_turns
-from localcdap.tui.canvas.placement import find_nearest_rows
+from localcdap.tui.canvas.layers import find_nearest_rows
+from localcdap.tui.canvas.layout import Crossing, route_turns
 
 
 def test_a_straight_line_needs_no_track():

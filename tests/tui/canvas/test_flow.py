@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from localcdap.runs.model import StageCounts
-from localcdap.tui.canvas.chart import Chart, Link, Port, PortKind
-from localcdap.tui.canvas.flow import MARKER, RecordFlow
+from localcdap.tui.canvas.chart import NORMAL, Chart, Link, Port, PortKind
+from localcdap.tui.canvas.drawing_view import MARKER, RecordFlow
 from localcdap.tui.canvas.layout import lay_out
-from localcdap.tui.canvas.zoom import NORMAL
 from tests.tui.canvas.test_canvas import CHART, CanvasApp
 
 ERRORS = Link("a", "c", Port(PortKind.ERRORS, "errors"))
@@ -55,7 +54,7 @@ async def test_the_canvas_draws_the_flow_and_stops_with_it(monkeypatch):
         app.canvas.show_flow({"a": StageCounts(0, 3, 0)})
         await pilot.pause()
         assert MARKER in app.text()
-        monkeypatch.setattr("localcdap.tui.canvas.flow._MOVING_S", 0.0)
+        monkeypatch.setattr("localcdap.tui.canvas.drawing_view._MOVING_S", 0.0)
         app.canvas._move_flow()
         await pilot.pause()
         assert MARKER not in app.text()

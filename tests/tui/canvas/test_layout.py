@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localcdap.tui.canvas.arrangement import arrange
-from localcdap.tui.canvas.chart import Chart, Link, Port, PortKind
+from localcdap.tui.canvas.chart import COMPACT, DOTS, NORMAL, ZOOMS, Chart, Link, Port, PortKind
+from localcdap.tui.canvas.layers import arrange
 from localcdap.tui.canvas.layout import lay_out
-from localcdap.tui.canvas.zoom import COMPACT, DOTS, NORMAL, ZOOMS
 from tests.tui.canvas.charts import chain, charts
 
 zooms = st.sampled_from(ZOOMS)

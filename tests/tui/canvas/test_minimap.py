@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from textual.geometry import Region, Size
 
+from localcdap.tui.canvas.chart import NORMAL
+from localcdap.tui.canvas.drawing_view import Minimap
 from localcdap.tui.canvas.layout import lay_out
-from localcdap.tui.canvas.minimap import Minimap
 from localcdap.tui.canvas.painter import STYLES
 from localcdap.tui.canvas.stage_card import StageCard, StageMark
-from localcdap.tui.canvas.zoom import NORMAL
 from tests.tui.canvas.charts import chain, large
 from tests.tui.canvas.test_canvas import CanvasApp, until
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from localcdap.tui.dialogs import path_completion as paths
+from localcdap.tui.dialogs import path_dialog as paths
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.home import find_shipped_data
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.tui.dialogs.metadata import MetadataDialog
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.lists import FilteredList
 
 SHELF = MetadataEntity({"namespace": "default", "shelf": "a"})
 SALES = MetadataEntity.of_application("sales", "default")

@@ -26,7 +26,7 @@ from localcdap.schedules.model import (
 )
 from localcdap.tui.dialogs.schedule_form import ScheduleForm
 from localcdap.tui.dialogs.schedules import SchedulesDialog
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.lists import FilteredList
 from localcdap.tui.routes import SchedulesTarget
 from tests.tui.studio_driver import SMALL
 

@@ -16,15 +16,15 @@ from localcdap.home import Home
 from localcdap.host.cdap import Cdap
 from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.tui.app import StudioApp
+from localcdap.tui.area_screen import StudioFooter
 from localcdap.tui.document.editor import Editor
 from localcdap.tui.document.local_document import LocalDocument
 from localcdap.tui.document.source import DocumentSource
-from localcdap.tui.host_connection import HostConnection
 from localcdap.tui.inspector.inspector import Inspector
 from localcdap.tui.inspector.properties.form import Form
 from localcdap.tui.pipeline.problem_list import ProblemList
 from localcdap.tui.routes import DocumentTarget
-from localcdap.tui.widgets.footer import StudioFooter
+from localcdap.tui.service_calls import HostConnection
 from tests.tui.studio_driver import Driver
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api.config import PluginProperty
-from localcdap.tui.inspector.properties.elements import (
+from localcdap.tui.inspector.properties.field_plan import (
     ElementForm,
     find_element_form,
     format_rows,

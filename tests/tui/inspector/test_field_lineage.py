@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from localcdap.tui.dialogs.lines import LinesDialog
+from localcdap.tui.dialogs.dialog_screen import LinesDialog
 from localcdap.tui.inspector.tabs import find_dataset
 from localcdap.tui.routes import DocumentTarget
 from tests.metadata.lineage.shop import write_shop

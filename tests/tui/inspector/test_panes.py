@@ -13,14 +13,13 @@ from localcdap.api.schema import Schema
 from localcdap.engine.messages.samples import RejectedRecord, StageSample
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.runs.preview.model import Preview, PreviewStatus
-from localcdap.tui.inspector.method_dialog import MethodDialog, format_template
+from localcdap.tui.inspector.plugin_details import MethodDialog, format_template
 from localcdap.tui.inspector.preview.debug_pane import DebugPane
-from localcdap.tui.inspector.preview.preview_pane import PreviewPane
-from localcdap.tui.inspector.preview.sample_view import SampleView
+from localcdap.tui.inspector.preview.sample_view import PreviewPane, SampleView
 from localcdap.tui.inspector.properties.controls import LineControl, ValueArea
 from localcdap.tui.inspector.properties.form import MethodButton
-from localcdap.tui.inspector.schema.pane import TextLines
-from localcdap.tui.widgets.cached_static import CachedStatic
+from localcdap.tui.inspector.tabs import TextLines
+from localcdap.tui.widgets.lines import CachedStatic
 from tests.tui.inspector.bench import inspecting, pipeline
 from tests.tui.inspector.test_form import SCHEMA, SOURCE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.schema import Schema
-from localcdap.tui.inspector.properties.suggestions import suggest_join_keys, suggest_joined_fields
+from localcdap.tui.inspector.properties.field_plan import suggest_join_keys, suggest_joined_fields
 
 
 def inputs(text):

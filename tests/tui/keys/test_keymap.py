@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from localcdap.api.errors import SettingsError
-from localcdap.tui.keys import keymap
+from localcdap.tui import commands
 
 
 @pytest.fixture
 def keymap_file():
-    file = keymap.find_keymap_file()
+    file = commands.find_keymap_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     yield file
     file.unlink(missing_ok=True)
@@ -19,11 +19,11 @@ def keymap_file():
 def test_keys_are_named_one_or_several(keymap_file):
     keymap_file.write_text('[home]\nnew = "N"\nopen = ["f", "ctrl+f"]\n')
 
-    assert keymap.read_keymap(keymap_file) == {"home.new": "N", "home.open": "f,ctrl+f"}
+    assert commands.read_keymap(keymap_file) == {"home.new": "N", "home.open": "f,ctrl+f"}
 
 
 def test_no_file_is_no_change(tmp_path):
-    assert keymap.read_keymap(tmp_path / "keymap.toml") == {}
+    assert commands.read_keymap(tmp_path / "keymap.toml") == {}
 
 
 @pytest.mark.parametrize(
@@ -38,27 +38,27 @@ def test_all_that_is_wrong_is_reported_at_once(keymap_file, text, said):
     keymap_file.write_bytes(text.encode("latin-1"))
 
     with pytest.raises(SettingsError) as caught:
-        keymap.read_keymap(keymap_file)
+        commands.read_keymap(keymap_file)
 
     assert all(each in caught.value.message for each in said)
 
 
 def test_an_unknown_name_gets_the_nearest_one():
-    assert keymap.describe_unknown_ids(
+    assert commands.describe_unknown_ids(
         {"home.nwe": "N", "home.new": "n"}, ["home.new", "runs.stop"]
     ) == ["'home.nwe' (did you mean 'home.new'?)"]
 
 
 def test_the_file_to_begin_with_changes_nothing(keymap_file):
     keymap_file.write_text(
-        keymap.format_keymap_template([("home.new", "n", "new"), ("x.back", "\\", "back")])
+        commands.format_keymap_template([("home.new", "n", "new"), ("x.back", "\\", "back")])
     )
 
-    assert keymap.read_keymap(keymap_file) == {}
+    assert commands.read_keymap(keymap_file) == {}
     keymap_file.write_text(
         keymap_file.read_text().replace("# new =", "new =").replace("# back =", "back =")
     )
-    assert keymap.read_keymap(keymap_file) == {"home.new": "n", "x.back": "\\"}
+    assert commands.read_keymap(keymap_file) == {"home.new": "n", "x.back": "\\"}
 
 
 async def test_the_keys_of_the_file_are_in_force(open_studio, keymap_file):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual.widgets import Input, OptionList
 
+from localcdap.tui.commands import explain_unavailable, list_actions
 from localcdap.tui.dialogs.chooser import Chooser
-from localcdap.tui.keys.commands import explain_unavailable, list_actions
 from localcdap.tui.screens.tables.screen import TablesScreen
 
 

@@ -14,8 +14,7 @@ from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.library.application_model import DeployRequest, DraftRequest
 from localcdap.runs.model import StoredLogLine
 from localcdap.store.tables import NamespaceTables
-from localcdap.tui.areas import AREAS
-from localcdap.tui.routes import DocumentTarget
+from localcdap.tui.routes import AREAS, DocumentTarget
 from tests.runs.stored_runs import write_log, write_run
 from tests.tui.inspector.bench import pipeline
 from tests.tui.keys.key_sweep import find_silent_keys

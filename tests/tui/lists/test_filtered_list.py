@@ -4,7 +4,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import Input
 
-from localcdap.tui.lists.filtered_list import FilteredList, FilteredListOptions, ListEntry
+from localcdap.tui.lists import FilteredList, FilteredListOptions, ListEntry
 
 
 class Shown(App[None]):

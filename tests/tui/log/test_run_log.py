@@ -13,8 +13,8 @@ from localcdap.host.cdap import Cdap
 from localcdap.runs.logs import LogFilter
 from localcdap.runs.model import StoredLogLine
 from localcdap.tui.area_screen import AreaScreen
-from localcdap.tui.dialogs.text_dialog import TextDialog
-from localcdap.tui.log.rows import save_log
+from localcdap.tui.dialogs.dialog_screen import TextDialog
+from localcdap.tui.log.layout import save_log
 from localcdap.tui.log.run_log import RunLog
 from tests.runs.stored_runs import change, write_log, write_long_log, write_run
 from tests.tui.studio_driver import Driver

@@ -10,7 +10,7 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.runs.model import RunRequest
 from localcdap.runs.preview.model import PreviewStatus
-from localcdap.tui.pipeline.activity import ActivityRunner
+from localcdap.tui.pipeline.actions import ActivityRunner
 from localcdap.tui.routes import DocumentTarget
 from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 from tests.tui.pipeline.documents import orders, stage

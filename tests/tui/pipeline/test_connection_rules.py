@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.pipeline.document.reader import read_document
-from localcdap.tui.pipeline.connection_rules import (
+from localcdap.tui.pipeline.insertion import (
     ConnectionRules,
     OutputBranch,
     disconnect_edit,

@@ -10,7 +10,7 @@ from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.settings import load_settings
 from localcdap.tui.pipeline.plugin_palette import StagePalette
 from localcdap.tui.routes import DocumentTarget, NewPipelineTarget
-from localcdap.tui.widgets.capability_filter import CapabilityToggle
+from localcdap.tui.widgets.lines import CapabilityToggle
 from tests.tui.pipeline.documents import orders, pipeline, stage
 from tests.tui.studio_driver import SMALL
 

@@ -11,7 +11,7 @@ import pytest
 from textual.widgets import Input
 
 from localcdap.host.cdap import Cdap
-from localcdap.tui.dialogs.questions import InputDialog
+from localcdap.tui.dialogs.dialog_screen import InputDialog
 from localcdap.tui.routes import DocumentTarget
 from tests.tui.pipeline.documents import SCHEMA, pipeline, stage
 from tests.tui.studio_driver import SMALL

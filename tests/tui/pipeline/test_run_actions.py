@@ -10,8 +10,8 @@ from textual.widgets import Static
 from localcdap.api.schema import Schema
 from localcdap.datasets.model import DatasetRequest
 from localcdap.engine.messages.spool import RunStatus
-from localcdap.tui.dialogs.questions import ConfirmDialog
-from localcdap.tui.pipeline.activity import ActivityRunner
+from localcdap.tui.dialogs.dialog_screen import ConfirmDialog
+from localcdap.tui.pipeline.actions import ActivityRunner
 from localcdap.tui.routes import DocumentTarget
 from tests.tui.pipeline.documents import pipeline, stage
 

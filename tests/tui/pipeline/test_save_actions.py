@@ -8,8 +8,7 @@ import pytest
 
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.pipeline.library.application_model import DeployRequest
-from localcdap.tui.dialogs.lines import LinesDialog
-from localcdap.tui.dialogs.questions import InputDialog
+from localcdap.tui.dialogs.dialog_screen import InputDialog, LinesDialog
 from localcdap.tui.routes import (
     DeployedTarget,
     DocumentTarget,

@@ -10,7 +10,7 @@ from hypothesis import given
 from localcdap.api.errors import BadRequestError
 from localcdap.api.pipeline import StageConnection
 from localcdap.pipeline.editing.edited_document import EditedDocument, apply_edit, stage_names
-from localcdap.tui.pipeline.stage_clipboard import format_stages, parse_stages
+from localcdap.tui.pipeline.insertion import format_stages, parse_stages
 from tests.pipeline.json_documents import JSON
 from tests.tui.pipeline.documents import orders, pipeline
 

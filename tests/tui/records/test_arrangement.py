@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.tui.records.arrangement import (
+from localcdap.tui.records.columns import (
     ColumnOrder,
     RecordArrangement,
     ValueFilter,

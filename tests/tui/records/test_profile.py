@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.tui.records.profile import format_histogram, profile_column
+from localcdap.tui.records.columns import format_histogram, profile_column
 
 
 def of(values, type=None):

@@ -12,8 +12,8 @@ import pytest
 from textual.app import App
 
 from localcdap.api.schema import Schema
-from localcdap.tui.dialogs.text_dialog import TextDialog
-from localcdap.tui.records.profile import ColumnProfileView
+from localcdap.tui.dialogs.dialog_screen import TextDialog
+from localcdap.tui.records.columns import ColumnProfileView
 from localcdap.tui.records.table import MOST_ROWS, RecordTable
 
 SCHEMA = Schema.record(

@@ -37,7 +37,7 @@ from localcdap.home import Home, find_shipped_data, find_shipped_plugins
 from localcdap.host.cdap import open_in_process
 from localcdap.pipeline.library.application_model import DeployRequest, DraftRequest
 from localcdap.tui.app import StudioApp
-from localcdap.tui.host_connection import HostConnection
+from localcdap.tui.service_calls import HostConnection
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHJKLMNOPRSTUVXYZ0123456789/?:,.-_+*=<>[]{}'\"$"
 KEYS = [
@@ -186,9 +186,10 @@ def cage(folder: Path) -> Iterator[Home]:
         with (
             mock.patch.dict(os.environ, places),
             mock.patch("localcdap.host.data_services.find_shipped_plugins", return_value=plugins),
-            mock.patch("localcdap.tui.dialogs.path_completion.expand_path", inside),
+            mock.patch("localcdap.tui.dialogs.path_dialog.expand_path", inside),
             mock.patch(
-                "localcdap.tui.screens.settings.file.write", side_effect=OSError("not for monkeys")
+                "localcdap.tui.screens.settings.settings_file.write",
+                side_effect=OSError("not for monkeys"),
             ),
             _refuse("localcdap.runs.service.RunService.start"),
             _refuse("localcdap.runs.preview.service.PreviewService.start"),

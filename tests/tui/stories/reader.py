@@ -10,7 +10,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
-from localcdap.tui.areas import AREAS
+from localcdap.tui.routes import AREAS
 from tests.tui.studio_driver import Driver
 
 _ABOVE = 3

@@ -11,8 +11,7 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import find_shipped_data
 from localcdap.pipeline.library.application_model import DeployRequest, DraftRequest
 from localcdap.runs.model import RunError
-from localcdap.tui.areas import AREAS
-from localcdap.tui.routes import DocumentTarget
+from localcdap.tui.routes import AREAS, DocumentTarget
 from tests.runs.stored_runs import write_run
 from tests.tui.stories.reader import Reader
 

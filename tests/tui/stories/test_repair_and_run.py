@@ -10,7 +10,7 @@ from textual.widgets import OptionList
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.host import demo
 from localcdap.tui.inspector.preview.debug_pane import DebugPane
-from localcdap.tui.pipeline.activity import ActivityRunner
+from localcdap.tui.pipeline.actions import ActivityRunner
 from localcdap.tui.pipeline.problem_list import ProblemList
 from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 

@@ -8,7 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.tui.system.clipboard import MAX_BYTES, build_osc52
+from localcdap.tui.machine import MAX_BYTES, build_osc52
 
 
 def decoded(control: str) -> str:

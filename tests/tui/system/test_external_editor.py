@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from localcdap.api.errors import BadRequestError, NotFoundError
-from localcdap.tui.system import external_editor as editor
+from localcdap.tui import machine as editor
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from localcdap.tui.system import idle_gc
+from localcdap.tui import machine
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,10 @@ from localcdap.tui.system import idle_gc
     ],
 )
 def test_it_is_done_when_there_was_something_and_nothing_is_going_on(monkeypatch, rounds, tidied):
-    done, tidying = [], idle_gc.IdleGarbageCollector()
+    done, tidying = [], machine.IdleGarbageCollector()
     for look, count in enumerate(rounds):
         monkeypatch.setattr(gc, "get_count", lambda count=count: (0, 0, count))
-        monkeypatch.setattr(idle_gc, "collect_and_freeze", lambda look=look: done.append(look))
+        monkeypatch.setattr(machine, "collect_and_freeze", lambda look=look: done.append(look))
         tidying.collect_if_idle()
 
     assert done == tidied

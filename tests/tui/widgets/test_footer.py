@@ -8,7 +8,7 @@ import pytest
 from textual.app import App
 from textual.binding import Binding
 
-from localcdap.tui.widgets.footer import KeyHints
+from localcdap.tui.area_screen import KeyHints
 
 
 class Keys(App[None]):

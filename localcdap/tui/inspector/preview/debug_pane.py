@@ -18,19 +18,18 @@ from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.schema import Schema
 from localcdap.runs.preview.model import DebugAnswer, DebugRequest, GivenRecords
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.inspector.context import FieldContext
-from localcdap.tui.inspector.preview.preview_pane import PreviewPane
 from localcdap.tui.inspector.preview.sample_input import (
+    UpstreamRecords,
     format_records,
     generate_records,
     parse_records,
 )
-from localcdap.tui.inspector.preview.sample_view import SampleView, read_debug_answer
-from localcdap.tui.inspector.preview.upstream import UpstreamRecords
+from localcdap.tui.inspector.preview.sample_view import PreviewPane, SampleView, read_debug_answer
 from localcdap.tui.inspector.properties.controls import ValueArea
+from localcdap.tui.inspector.properties.field_plan import FieldContext
 from localcdap.tui.screens.runs.arguments import ask_arguments
 from localcdap.tui.studio import Choice, StudioNode
-from localcdap.tui.widgets.cached_static import CachedStatic
+from localcdap.tui.widgets.lines import CachedStatic
 
 Upstream = tuple[Mapping[str, str], tuple[Any, ...], tuple[Any, ...]]
 """All that records from the stages before a stage depend on: arguments, the stages, the connections."""

@@ -11,10 +11,9 @@ from textual.widgets import Input
 from textual_autocomplete import DropdownItem, TargetState
 
 from localcdap.pipeline.paths.service import PathListing
-from localcdap.tui.dialogs.path_completion import rank_completions, split_path
-from localcdap.tui.inspector.context import FieldContext
-from localcdap.tui.inspector.properties.suggestions import Suggestion
-from localcdap.tui.textual_internals.auto_complete import QuietAutoComplete
+from localcdap.tui.dialogs.path_dialog import rank_completions, split_path
+from localcdap.tui.inspector.properties.field_plan import FieldContext, Suggestion
+from localcdap.tui.textual_internals.libraries import QuietAutoComplete
 
 SuggestionSource = Callable[[], Sequence[Suggestion]]
 _HINT: Final = 24

@@ -13,8 +13,11 @@ from textual.content import Content
 from textual.message import Message
 
 from localcdap.pipeline.paths.service import PathListing
-from localcdap.tui.inspector.context import FieldContext
-from localcdap.tui.inspector.properties.completion import PathAutoComplete, PropertyAutoComplete
+from localcdap.tui.inspector.heading import PropertyFailure
+from localcdap.tui.inspector.properties.completion import (
+    PathAutoComplete,
+    PropertyAutoComplete,
+)
 from localcdap.tui.inspector.properties.controls import (
     AreaControl,
     Control,
@@ -24,23 +27,24 @@ from localcdap.tui.inspector.properties.controls import (
     SchemaControl,
     Toggle,
 )
-from localcdap.tui.inspector.properties.elements import (
+from localcdap.tui.inspector.properties.field_plan import (
     FOLDER,
     PATH,
+    ControlKind,
     ElementPart,
+    FieldContext,
+    FieldPlan,
+    Suggestion,
     find_element_form,
     find_path_kind,
     get_max_elements,
 )
-from localcdap.tui.inspector.properties.field_plan import ControlKind, FieldPlan
 from localcdap.tui.inspector.properties.list_control import ListControl
 from localcdap.tui.inspector.properties.path_browser import ChosenPath, PathBrowser
-from localcdap.tui.inspector.properties.suggestions import Suggestion
-from localcdap.tui.inspector.property_failures import PropertyFailure
 from localcdap.tui.schema_text import EXAMPLE
-from localcdap.tui.screens.settings.locations import ask_location_and_reopen, find_prefix
+from localcdap.tui.screens.settings.settings_file import ask_location_and_reopen, find_prefix
 from localcdap.tui.studio import Choice, StudioNode
-from localcdap.tui.widgets.cached_static import CachedStatic
+from localcdap.tui.widgets.lines import CachedStatic
 
 _SUFFIXES: Final = {
     "javascript": ".js",

@@ -21,10 +21,9 @@ from localcdap.api.methods import PluginMethod
 from localcdap.pipeline.document.values import as_properties
 from localcdap.pipeline.editing.edits import SetProperty
 from localcdap.tui.document.editor import Editor
-from localcdap.tui.inspector.context import FieldContext
+from localcdap.tui.inspector.heading import PropertyFailure
 from localcdap.tui.inspector.properties.field import PropertyField
-from localcdap.tui.inspector.properties.field_plan import plan_form
-from localcdap.tui.inspector.property_failures import PropertyFailure
+from localcdap.tui.inspector.properties.field_plan import FieldContext, plan_form
 from localcdap.tui.studio import get_studio
 
 SENT_AFTER_S: Final = 0.1

@@ -11,12 +11,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
-from localcdap.tui.inspector.context import FieldContext
 from localcdap.tui.inspector.properties.completion import PropertyAutoComplete
 from localcdap.tui.inspector.properties.controls import Control, ValueInput
-from localcdap.tui.inspector.properties.elements import (
+from localcdap.tui.inspector.properties.field_plan import (
     ElementForm,
     ElementPart,
+    FieldContext,
     Row,
     format_rows,
     parse_rows,

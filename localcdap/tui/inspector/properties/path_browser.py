@@ -15,11 +15,15 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.pipeline.paths.format_guess import FormatGuess
 from localcdap.pipeline.paths.service import FilePeek, PathQuery
 from localcdap.text import format_size, sanitize_for_terminal
-from localcdap.tui.debouncer import Debouncer
-from localcdap.tui.dialogs.path_completion import PathCompletion, rank_completions, split_path
-from localcdap.tui.dialogs.path_dialog import PathDialog
-from localcdap.tui.inspector.context import FieldContext
+from localcdap.tui.dialogs.path_dialog import (
+    PathCompletion,
+    PathDialog,
+    rank_completions,
+    split_path,
+)
+from localcdap.tui.inspector.properties.field_plan import FieldContext
 from localcdap.tui.labels import sanitize_name
+from localcdap.tui.studio import Debouncer
 
 _THIS: Final = "./  this folder"
 _PATTERN: Final = frozenset("*?[{$")

@@ -12,8 +12,7 @@ from localcdap.api.app.jobs import JobDetail
 from localcdap.api.errors import LocalcdapError
 from localcdap.host.cdap import Cdap
 from localcdap.tui.routes import ExperimentTarget, NavigationTarget
-from localcdap.tui.screens.analytics.answers import Experiment, Split, Splitter
-from localcdap.tui.screens.analytics.calls import AnalyticsCalls
+from localcdap.tui.screens.analytics.calls import AnalyticsCalls, Experiment, Split, Splitter
 from localcdap.tui.screens.analytics.experiment_screen import ExperimentScreen
 from localcdap.tui.screens.analytics.form import FormDialog, FormField
 from localcdap.tui.screens.analytics.leaderboard import MODELS, SEARCHES, SPLITS

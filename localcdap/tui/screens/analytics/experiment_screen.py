@@ -13,16 +13,17 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localcdap.api.app.jobs import JobDetail, JobLogLine
-from localcdap.api.errors import LocalcdapError, NotFoundError
 from localcdap.decoders import convert
 from localcdap.host.cdap import Cdap
 from localcdap.text import format_time, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.labels import MUTED, join_parts, sanitize_name
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
-from localcdap.tui.screens.analytics.answers import (
+from localcdap.tui.lists import FilteredList, ListEntry
+from localcdap.tui.screens.analytics.calls import (
     BUSY,
     Algorithm,
+    AnalyticsCalls,
+    Contents,
     Experiment,
     FoundParameters,
     Look,
@@ -31,15 +32,21 @@ from localcdap.tui.screens.analytics.answers import (
     Split,
     Splitter,
 )
-from localcdap.tui.screens.analytics.calls import AnalyticsCalls, Contents
-from localcdap.tui.screens.analytics.leaderboard import MODELS, SEARCHES, SPLITS, build_entries
+from localcdap.tui.screens.analytics.leaderboard import (
+    MODELS,
+    SEARCHES,
+    SPLITS,
+    build_entries,
+    draw_experiment,
+    draw_search,
+    draw_split,
+)
 from localcdap.tui.screens.analytics.model_text import (
     ModelView,
     draw_comparison,
     draw_look,
     draw_model,
 )
-from localcdap.tui.screens.analytics.split_text import draw_experiment, draw_search, draw_split
 
 _POLL_S: Final = 1.0
 _MIDDLE: Final = 50
@@ -192,7 +199,7 @@ class ExperimentScreen(AreaScreen):
         self.call(
             lambda cdap: AnalyticsCalls(cdap, namespace).read_contents(name),
             on_result=self._take_contents,
-            on_error=self._report_unless_deleted,
+            on_error=self.report_unless_deleted,
             group="contents",
         )
 
@@ -259,14 +266,9 @@ class ExperimentScreen(AreaScreen):
         self.call(
             read,
             on_result=self._take_read,
-            on_error=self._report_unless_deleted,
+            on_error=self.report_unless_deleted,
             group="detail",
         )
-
-    def _report_unless_deleted(self, error: LocalcdapError) -> None:
-        """Show an error, unless something was deleted meanwhile: the lists are read again."""
-        if not isinstance(error, NotFoundError):
-            self.studio.report_error(error)
 
     def _take_read(self, found: Split | tuple[Model, Report]) -> None:
         self._take_detail(self.make_view(*found) if isinstance(found, tuple) else found)

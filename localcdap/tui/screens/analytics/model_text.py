@@ -1,4 +1,8 @@
-"""The details of a model: its state, metrics, charts, warnings and parameters; two models side by side."""
+"""The details of a model: its state, metrics, charts, warnings and parameters; two models side by side.
+
+The card of a model is Markdown: what it predicts, how good it is, on which data, and what to mind. What
+a model with two classes does at another threshold is computed from the counts by score.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +13,91 @@ from typing import Final
 from textual.content import Content
 
 from localcdap.api.app.jobs import JobDetail
-from localcdap.text import format_duration, plural, sanitize_for_terminal
+from localcdap.text import format_duration, format_time, plural, sanitize_for_terminal
 from localcdap.tui.labels import MUTED, format_age, format_title, join_parts, sanitize_name
-from localcdap.tui.screens.analytics.answers import (
+from localcdap.tui.screens.analytics.calls import (
     LESS_IS_BETTER,
     Algorithm,
+    Experiment,
     Look,
     Model,
     Parameter,
     Report,
+    Split,
 )
 from localcdap.tui.screens.analytics.charts import (
     draw_confusion,
     draw_curve,
     draw_importance,
+    draw_progress,
     draw_residuals,
     fit_name,
     format_metric,
 )
-from localcdap.tui.screens.analytics.job_text import draw_progress
-from localcdap.tui.screens.analytics.thresholds import count_at
+
+
+@dataclass(frozen=True)
+class ThresholdCounts:
+    """The records of the test data by outcome and prediction, where the second class is the positive one."""
+
+    threshold: float
+    true_positives: int
+    false_positives: int
+    true_negatives: int
+    false_negatives: int
+
+    @property
+    def precision(self) -> float | None:
+        """The part of the predicted ones that are right; None when none is predicted."""
+        return _divide(self.true_positives, self.true_positives + self.false_positives)
+
+    @property
+    def recall(self) -> float | None:
+        """The part of the positive ones that are found; None when there are none."""
+        return _divide(self.true_positives, self.true_positives + self.false_negatives)
+
+    @property
+    def f1(self) -> float | None:
+        both = 2 * self.true_positives + self.false_positives + self.false_negatives
+        return _divide(2 * self.true_positives, both)
+
+    @property
+    def accuracy(self) -> float | None:
+        right = self.true_positives + self.true_negatives
+        return _divide(right, right + self.false_positives + self.false_negatives)
+
+    @property
+    def matrix(self) -> list[list[int]]:
+        """The confusion matrix: negative, positive."""
+        return [
+            [self.true_negatives, self.false_positives],
+            [self.false_negatives, self.true_positives],
+        ]
+
+
+def count_at(scores: Sequence[Sequence[int]], step: int) -> ThresholdCounts:
+    """Return the counts when every record is positive whose score is not below a step.
+
+    :param scores: for each step from 0 on, the records of the negative and of the positive class.
+    """
+    below, above = scores[:step], scores[step:]
+    return ThresholdCounts(
+        threshold=step / (len(scores) - 1),
+        true_positives=sum(each[1] for each in above),
+        false_positives=sum(each[0] for each in above),
+        true_negatives=sum(each[0] for each in below),
+        false_negatives=sum(each[1] for each in below),
+    )
+
+
+def find_best(scores: Sequence[Sequence[int]]) -> int:
+    """Return the step with the greatest F1 of the positive class; the lowest of several."""
+    return max(range(len(scores)), key=lambda step: (count_at(scores, step).f1 or 0.0, -step))
+
+
+def _divide(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
 
 _SLIDER: Final = 41
 _CURVE: Final = (44, 9)
@@ -314,3 +383,98 @@ def _get_algorithm(view: ModelView) -> str:
 
 def _format_took(view: ModelView) -> str:
     return format_duration(view.model.trainingtime, view.model.trainedtime)
+
+
+_MOST_CLASSES = 30
+
+
+def write_card(experiment: Experiment, split: Split | None, view: ModelView) -> str:
+    """Return the card.
+
+    :param split: the data that the model was trained on; None when it was deleted.
+    """
+    return "\n".join(_write_lines(experiment, split, view)).rstrip() + "\n"
+
+
+def _write_lines(experiment: Experiment, split: Split | None, view: ModelView) -> Iterator[str]:
+    model, report = view.model, view.report
+    kind = view.algorithm.label if view.algorithm is not None else str(model.algorithm)
+    yield f"# {_escape(model.name)}"
+    yield ""
+    yield (
+        f"A model of the experiment {_escape(experiment.name)} that predicts `{experiment.outcome}` "
+        f"({experiment.outcome_type.lower()}): {kind}, trained on Spark on "
+        f"{format_time(model.trainedtime)}. State: {model.status.lower()}."
+    )
+    if model.description or experiment.description:
+        yield ""
+        yield _escape(model.description or experiment.description)
+    yield from _write_metrics(view)
+    if report.warnings:
+        yield from ("", "## Mind", "")
+        yield from (f"- {_escape(each)}" for each in report.warnings)
+    yield from _write_data(experiment, split, view)
+    yield from ("", "## Parameters", "")
+    rows = [
+        (name, value, "default" if is_default else "")
+        for name, value, is_default in list_parameters(model.hyperparameters, view.algorithm)
+    ]
+    yield from _write_table(("parameter", "value", ""), rows)
+    if report.importance:
+        yield from ("", "## Importance of the columns", "")
+        ordered = sorted(report.importance.items(), key=lambda each: -each[1])
+        yield from _write_table(("column", "share"), [(n, f"{w:.1%}") for n, w in ordered])
+
+
+def _write_metrics(view: ModelView) -> Iterator[str]:
+    model, report = view.model, view.report
+    found = [
+        (name, format_metric(value))
+        for name, value in model.evaluation_metrics.items()
+        if value is not None
+    ]
+    if report.area_under_roc is not None:
+        found.append(("area under ROC", format_metric(report.area_under_roc)))
+    yield from ("", "## Quality on the test data", "")
+    yield from _write_table(("metric", "value"), found)
+    skipped = model.skipped_rows.get("test", 0)
+    if skipped:
+        yield ""
+        yield (
+            f"{skipped:,} test records were left out, without an outcome or with an unknown category: the "
+            "metrics do not count them."
+        )
+    labels = report.labels[:_MOST_CLASSES]
+    if report.confusion:
+        yield from ("", "Records by class (rows) and predicted class (columns):", "")
+        rows = [
+            (label, *(f"{count:,}" for count in row[: len(labels)]))
+            for label, row in zip(labels, report.confusion, strict=False)
+        ]
+        yield from _write_table(("", *labels), rows)
+
+
+def _write_data(experiment: Experiment, split: Split | None, view: ModelView) -> Iterator[str]:
+    yield from ("", "## Data", "")
+    yield f"- source: `{experiment.srcpath}`"
+    model = view.model
+    if split is not None:
+        rows = split.rows
+        yield f"- split: {split.type}, {', '.join(f'{k} {v}' for k, v in split.params.items())}"
+        yield f"- records: {rows.get('train', 0):,} to train, {rows.get('test', 0):,} to test"
+    names = ", ".join(f"`{each}`" for each in model.features)
+    yield f"- features: {names}"
+    kept = "kept" if model.handle_invalid == "keep" else "left out"
+    yield f"- records with unknown categories are {kept}"
+    if split is not None and split.directives:
+        yield from ("", "Recipe:", "", "```text", *split.directives, "```")
+
+
+def _write_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(map(_escape, head))} |"
+    yield f"| {' | '.join('---' for _ in head)} |"
+    yield from (f"| {' | '.join(map(_escape, row))} |" for row in rows)
+
+
+def _escape(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())

@@ -11,18 +11,14 @@ from textual.binding import Binding, BindingType
 
 from localcdap.api.errors import LocalcdapError
 from localcdap.tui.routes import DocumentTarget
-from localcdap.tui.screens.analytics import training_forms as forms
-from localcdap.tui.screens.analytics.answers import Algorithm, Experiment, Look, Split
-from localcdap.tui.screens.analytics.calls import AnalyticsCalls
+from localcdap.tui.screens.analytics import form as forms
+from localcdap.tui.screens.analytics.calls import Algorithm, AnalyticsCalls, Experiment, Look, Split
 from localcdap.tui.screens.analytics.experiment_keys import ExperimentKeys, get_search
 from localcdap.tui.screens.analytics.experiment_screen import read_result
 from localcdap.tui.screens.analytics.form import FormDialog
 from localcdap.tui.screens.analytics.leaderboard import MODELS, SEARCHES
-from localcdap.tui.screens.analytics.model_card import write_card
-from localcdap.tui.screens.analytics.model_text import ModelView
-from localcdap.tui.screens.analytics.predictions import build_pipeline
-from localcdap.tui.screens.analytics.sources import DataDescription
-from localcdap.tui.screens.analytics.thresholds import find_best
+from localcdap.tui.screens.analytics.model_text import ModelView, find_best, write_card
+from localcdap.tui.screens.analytics.sources import DataDescription, build_pipeline
 from localcdap.tui.studio import Choice
 
 _LAST_STEP: Final = 100

@@ -31,7 +31,7 @@ from localcdap.pipeline.validation.plugins import (
 from localcdap.schedules.model import ScheduleSummary
 from localcdap.text import plural
 from localcdap.tui.labels import format_age
-from localcdap.tui.lists.filtered_list import ListEntry
+from localcdap.tui.lists import ListEntry
 
 SavedPipeline = Application | Draft
 LibraryItem = SavedPipeline | PluginTemplate

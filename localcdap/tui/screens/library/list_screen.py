@@ -18,10 +18,9 @@ from localcdap.schedules.model import EventKind, ScheduleStatus, ScheduleSummary
 from localcdap.schedules.triggers import describe_trigger
 from localcdap.text import format_time, plural
 from localcdap.tui.area_screen import AreaScreen
-from localcdap.tui.canvas.pipeline_chart import PipelineChart
+from localcdap.tui.canvas.drawing_view import PipelineChart
 from localcdap.tui.labels import MUTED, format_age, format_title, join_parts, sanitize_name
-from localcdap.tui.lists.changes import watch_topics
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.lists import FilteredList, ListEntry, watch_topics
 from localcdap.tui.screens.library import items as library
 from localcdap.tui.screens.library.items import ItemDetails, ItemVersion, LibraryItem, SavedPipeline
 

@@ -21,8 +21,7 @@ from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.canvas import Canvas
 from localcdap.tui.labels import MUTED, format_age, sanitize_name
-from localcdap.tui.lists.changes import watch_topics
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.lists import FilteredList, ListEntry, watch_topics
 from localcdap.tui.routes import (
     DeployedTarget,
     LineageTarget,
@@ -30,19 +29,24 @@ from localcdap.tui.routes import (
     RunTarget,
     TableTarget,
 )
-from localcdap.tui.screens.lineage.facts import NodeFacts, get_entity, read_facts
 from localcdap.tui.screens.lineage.graph import (
     MOST_HOPS,
     Exploration,
+    LineageCanvas,
     LineageGraph,
     format_mermaid,
     format_node,
     get_dataset,
     read_graph,
 )
-from localcdap.tui.screens.lineage.impact import ImpactDialog, read_impact
-from localcdap.tui.screens.lineage.node_canvas import LineageCanvas
-from localcdap.tui.screens.lineage.panel import format_facts
+from localcdap.tui.screens.lineage.panel import (
+    ImpactDialog,
+    NodeFacts,
+    format_facts,
+    get_entity,
+    read_facts,
+    read_impact,
+)
 from localcdap.tui.studio import Choice
 
 _NOTHING_USED: Final = """No run has read or written a dataset yet.

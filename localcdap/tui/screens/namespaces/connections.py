@@ -18,8 +18,8 @@ from localcdap.api.connector import ConnectorFailure
 from localcdap.api.errors import BadRequestError
 from localcdap.decoders import decode_json
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_row
-from localcdap.tui.dialogs.property_lines import format_properties, parse_properties
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.dialogs.metadata import format_properties, parse_properties
+from localcdap.tui.lists import FilteredList, ListEntry
 from localcdap.tui.routes import PrepTarget
 from localcdap.tui.studio import StudioNode
 

@@ -21,7 +21,7 @@ from localcdap.sync.texts import format_conflict_side, list_questions
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, create_title
 from localcdap.tui.labels import sanitize_name
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.lists import FilteredList, ListEntry
 
 _SIGNS: Final = {SyncAction.ADD: "+", SyncAction.CHANGE: "~", SyncAction.DELETE: "-"}
 _SIDES: Final = {Side.MINE: "instance", Side.THEIRS: "folder"}

@@ -27,20 +27,21 @@ from localcdap.host.cdap import Cdap
 from localcdap.metadata.system_metadata import get_plugin_entity
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
-from localcdap.tui.lists.changes import watch_topics
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.lists import FilteredList, watch_topics
+from localcdap.tui.machine import edit_file
 from localcdap.tui.routes import NavigationTarget, PluginTarget
-from localcdap.tui.screens.plugins import details
 from localcdap.tui.screens.plugins.catalog import (
     PluginCatalog,
     build_entries_by_artifact,
     build_entries_by_type,
     find_source_file,
+    format_artifact,
+    format_hidden_plugin,
+    format_plugin,
     read_catalog,
 )
 from localcdap.tui.studio import Choice
-from localcdap.tui.system.external_editor import edit_file
-from localcdap.tui.widgets.capability_filter import CapabilityFilter
+from localcdap.tui.widgets.lines import CapabilityFilter
 
 
 class PluginsScreen(AreaScreen):
@@ -138,7 +139,7 @@ class PluginsScreen(AreaScreen):
         )
         if hidden is not None:
             self.discard_results("detail")
-            self._update_details(details.format_hidden_plugin(hidden, catalog.required))
+            self._update_details(format_hidden_plugin(hidden, catalog.required))
         elif artifact is not None:
             self._show_artifact(artifact)
         elif plugin is not None:
@@ -146,7 +147,7 @@ class PluginsScreen(AreaScreen):
             self.call(
                 lambda cdap: _read_plugin(cdap, namespace, plugin),
                 on_result=lambda found: self._update_details(
-                    details.format_plugin(found[0], catalog), found[1] or ""
+                    format_plugin(found[0], catalog), found[1] or ""
                 ),
                 on_error=lambda _: None,  # the plugin was removed; the list is read again
                 group="detail",
@@ -154,7 +155,7 @@ class PluginsScreen(AreaScreen):
 
     def _show_artifact(self, artifact: ArtifactDetail) -> None:
         def show(trace: Sequence[str]) -> None:
-            self._update_details(details.format_artifact(artifact, trace))
+            self._update_details(format_artifact(artifact, trace))
 
         if not artifact.error:
             self.discard_results("detail")

@@ -12,7 +12,7 @@ from textual.widgets.option_list import Option
 
 from localcdap.expectations.rules import Expectation, MeetsCondition
 from localcdap.tui.labels import MUTED, sanitize_name
-from localcdap.tui.lists.options import StudioOptionList, ValueOption
+from localcdap.tui.lists import StudioOptionList, ValueOption
 from localcdap.workspace_views import Facet, FacetBin, FacetView
 
 KINDS: Final = {

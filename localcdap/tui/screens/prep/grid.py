@@ -1,4 +1,7 @@
-"""The grid of the prep area: rows with headers that show how good and how spread the values are."""
+"""What the prep area shows of a sample: its title, rows under headers, and the profile of a column.
+
+The headers say how good and how spread the values are.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,133 @@ from rich.align import Align
 from rich.console import RenderableType
 from rich.text import Text
 from textual import on
+from textual.content import Content
 from textual.message import Message
 
+from localcdap.connectors.all_records import SKIP_LINES
+from localcdap.expectations.results import format_share
+from localcdap.text import plural, sanitize_for_terminal
+from localcdap.tui.labels import MUTED, sanitize_name
+from localcdap.tui.records.columns import format_histogram
 from localcdap.tui.records.grid import RecordGrid
 from localcdap.tui.records.table import RecordTable
-from localcdap.tui.screens.prep.panel import build_label
-from localcdap.workspace_views import ColumnView, RowChange
+from localcdap.tui.screens.prep.source import PrepSource
+from localcdap.workspace_views import (
+    ColumnMeaning,
+    ColumnView,
+    RowChange,
+    WorkspaceView,
+)
+
+NO_DATA: Final = "no data are open; o opens a file, t a table, c data of a connection"
+"""Why keys do nothing before data are open."""
+_QUALITY: Final = 10
+"""Cells of a quality bar."""
+_BARS: Final = 8
+"""Bars of a distribution in a header."""
+
+
+def format_title(source: PrepSource | None, view: WorkspaceView | None) -> Content:
+    """Return the line above the grid: what the data are, and of how much they are a sample."""
+    if source is None:
+        return Content.assemble(
+            ("Prep", "bold"),
+            (f"  {NO_DATA}", MUTED),
+        )
+    parts = []
+    if view is not None:
+        sample = f"{view.record_count:,}"
+        if view.description:
+            sample = view.description
+        elif view.total_count is None:
+            sample = f"the first {sample} records"
+        elif view.total_count > view.record_count:
+            kind = "random" if source.seed is not None else "first"
+            sample = f"the {kind} {sample} of {view.total_count:,} records"
+        else:
+            sample = plural(view.record_count, "record")
+        columns = plural(view.column_count, "column")
+        if view.column_count > len(view.columns):
+            columns = f"the first {len(view.columns):,} of {columns}"
+        parts = [sample, plural(view.row_count, "row"), columns]
+        format = view.reading.get("format") if view.format is None else view.format.format
+        if format:
+            parts.append(format)
+        reading = view.reading.get(SKIP_LINES, "0")
+        skipped = int(reading) if view.format is None else view.format.skip_lines
+        if skipped:
+            parts.append(f"without the first {plural(skipped, 'line') if skipped > 1 else 'line'}")
+        if view.unreadable:
+            parts.append(f"{len(view.unreadable):,} unreadable")
+    return Content.assemble(
+        (sanitize_for_terminal(source.name), "bold"), (f"  {' · '.join(parts)}", MUTED)
+    )
+
+
+def build_label(column: ColumnView) -> Text:
+    """Return the header of a column: name and type, the share of values, their distribution."""
+    name = sanitize_name(column.name)
+    text = Text.assemble((name, "bold"), " ", (column.type, "dim not bold"))
+    profile = column.profile
+    if profile is None:
+        return text
+    without = profile.nulls + profile.empty
+    share = without / profile.rows if profile.rows else 0.0
+    cells = 0 if not without else max(1, round(share * _QUALITY))
+    text.append("\n").append("━" * (_QUALITY - cells), "green not bold")
+    text.append("━" * cells, "red not bold")
+    if without:
+        text.append(f" {share:.0%} none" if share >= 0.005 else " <1% none", "dim not bold")
+    if profile.distinct == profile.rows - profile.nulls:
+        return text.append("\nunique", "dim not bold")
+    text.append("\n").append(format_histogram(profile.bars[:_BARS]), "not bold")
+    return text.append(f" {profile.distinct:,}", "dim not bold")
+
+
+def format_column(column: ColumnView | None) -> Text:
+    """Return what the values of a column are like."""
+    profile = None if column is None else column.profile
+    if column is None or profile is None:
+        return Text("")
+    text = Text.assemble(
+        (sanitize_for_terminal(column.name), "bold"), " ", (column.type, "dim"), "\n"
+    )
+    if profile.meaning is not None:
+        text.append(f"{format_meaning(profile.meaning)}; p protects it\n", "yellow")
+    lines = [("values", f"{profile.rows - profile.nulls:,}"), ("null", f"{profile.nulls:,}")]
+    if column.type == "string":
+        lines.append(("blank", f"{profile.empty:,}"))
+    lines.append(("distinct", f"{profile.distinct:,}"))
+    if profile.lowest is not None and profile.highest is not None:
+        lines += [("lowest", profile.lowest[:24]), ("highest", profile.highest[:24])]
+    for name, value in lines:
+        text.append(f"{name:<10}", "dim").append(f"{sanitize_for_terminal(value)}\n")
+    frequent = profile.top[:8] if profile.distinct < profile.rows - profile.nulls else []
+    for title, values in (("most frequent", frequent), ("forms", profile.patterns)):
+        most = max((each.count for each in values), default=1)
+        if values:
+            text.append(f"\n{title}\n", "dim")
+        for each in values:
+            bar = "▇" * max(1, round(each.count / most * 6))
+            text.append(f"{bar:<6}", "green").append(f"{each.count:>6,} ", "dim")
+            text.append(f"{sanitize_name(each.value)[:22]}\n")
+    return text
+
+
+def format_meaning(meaning: ColumnMeaning) -> str:
+    """Return what the values of a column mean: ``looks like IBAN (98 %)``."""
+    return f"looks like {meaning.label} ({format_share(100 * meaning.share)})"
+
+
+def format_problems(view: WorkspaceView, directives: Sequence[str]) -> str:
+    """Return what is wrong with a recipe, the errors first; "" when nothing is."""
+    problems = sorted(view.problems, key=lambda each: each.is_warning)
+    for each in problems:
+        advice = f" Did you mean '{each.nearest}'?" if each.nearest else ""
+        where = f"step {each.line}: " if len(directives) > 1 and each.line else ""
+        return f"{where}{each.message}.{advice}".replace("..", ".")
+    return ""
+
 
 _NUMBERS: Final = frozenset({"int", "long", "float", "double", "decimal"})
 _HEADER: Final = 3

@@ -1,28 +1,149 @@
-"""The keys of the prep area for the recipe: changes, steps side by side, versions, and the library."""
+"""The keys of the prep area for the recipe and the rules for its rows, and the library of recipes.
+
+The library of recipes is that of the application Data Prep, which all users of a namespace share.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar, Final
+from urllib.parse import quote
 
+import msgspec
 from textual import on, work
 from textual.binding import Binding, BindingType
+from textual.widgets import OptionList
 
-from localcdap.tui.screens.prep.library import (
-    LibraryRecipe,
-    delete_recipe,
-    list_parameters,
-    read_recipes,
-    save_recipe,
+from localcdap.api.errors import BadRequestError
+from localcdap.apps.model import AppRequest
+from localcdap.decoders import convert
+from localcdap.expectations.rules import Expectation, RowCount, RuleAction, parse_rules
+from localcdap.host.cdap import Cdap
+from localcdap.tui.machine import RecipeVersion
+from localcdap.tui.screens.prep.grid import NO_DATA
+from localcdap.tui.screens.prep.recipe import (
+    PrepRecipe,
+    PrepStep,
+    RuleList,
+    StepList,
+    propose_rules,
+    read_lines,
+    write_rule,
 )
-from localcdap.tui.screens.prep.panel import NO_DATA
-from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepStep, read_lines
-from localcdap.tui.screens.prep.recipe_lists import StepList
 from localcdap.tui.screens.prep.recipe_screen import RecipeScreen
 from localcdap.tui.studio import Choice
-from localcdap.tui.system.user_state import RecipeVersion
+
+_APP: Final = "dataprep"
+_PAGE: Final = 100
+"""Recipes of a page, as the application hands them out."""
+_MACRO: Final = re.compile(r"\$\{([^${}()]+)\}")
+_OK: Final = 200
+
+
+class LibraryRecipe(msgspec.Struct, rename="camel"):
+    """A recipe of the library; ``parameters`` are the macros of its directives."""
+
+    recipe_name: str
+    description: str
+    directives: list[str]
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the values that it leaves open, in order."""
+        return list_parameters(self.directives)
+
+
+class _RecipePage(msgspec.Struct, rename="camel"):
+    recipes: list[LibraryRecipe]
+    next_page_token: str = ""
+
+
+class _RecipeId(msgspec.Struct, rename="camel"):
+    recipe_id: str
+
+
+class _KeptRecipe(msgspec.Struct, rename="camel"):
+    recipe_id: _RecipeId
+
+
+def list_parameters(directives: Sequence[str]) -> list[str]:
+    """Return the macros of directives, such as ``column`` of ``${column}``; functions are not among them."""
+    return list(dict.fromkeys(name for each in directives for name in _MACRO.findall(each)))
+
+
+def read_recipes(cdap: Cdap, namespace: str) -> list[LibraryRecipe]:
+    """Return the recipes of a namespace by name.
+
+    :raises BadRequestError: when the application answers with an error.
+    """
+    return list(_iterate(cdap, namespace))
+
+
+def _iterate(cdap: Cdap, namespace: str) -> Iterator[LibraryRecipe]:
+    token = ""
+    while True:
+        query: dict[str, str | list[str]] = {"pageSize": str(_PAGE)}
+        if token:
+            query["pageToken"] = token
+        page = convert(_call(cdap, "GET", namespace, query=query), _RecipePage)
+        yield from page.recipes
+        token = page.next_page_token
+        if not token:
+            return
+
+
+def save_recipe(cdap: Cdap, namespace: str, recipe: LibraryRecipe, *, replaces: bool) -> None:
+    """Add a recipe to the library.
+
+    :param replaces: whether it takes the place of the one of its name.
+    :raises BadRequestError: when there is one already, or the name has other characters than letters of
+        English, digits and blanks.
+    """
+    body = {
+        "recipeName": recipe.recipe_name,
+        "description": recipe.description,
+        "directives": recipe.directives,
+    }
+    if not replaces:
+        _call(cdap, "POST", namespace, body=body)
+        return
+    path = f"/name/{quote(recipe.recipe_name)}"
+    kept = convert(_call(cdap, "GET", namespace, path), _KeptRecipe)
+    _call(cdap, "PUT", namespace, f"/id/{kept.recipe_id.recipe_id}", body=body)
+
+
+def delete_recipe(cdap: Cdap, namespace: str, name: str) -> None:
+    """Delete a recipe of the library.
+
+    :raises BadRequestError: when there is none of that name.
+    """
+    kept = convert(_call(cdap, "GET", namespace, f"/name/{quote(name)}"), _KeptRecipe)
+    _call(cdap, "DELETE", namespace, f"/id/{kept.recipe_id.recipe_id}")
+
+
+def _call(
+    cdap: Cdap,
+    method: str,
+    namespace: str,
+    path: str = "",
+    *,
+    query: dict[str, str | list[str]] | None = None,
+    body: Any = None,
+) -> Any:
+    request = AppRequest(
+        method, f"/v2/contexts/{quote(namespace)}/recipes{path}", query or {}, body
+    )
+    answer = cdap.apps.call(_APP, request)
+    if answer.status == _OK:
+        return answer.body
+    message = answer.body.get("message") if isinstance(answer.body, dict) else None
+    raise BadRequestError(
+        str(message or f"The library answered {answer.status}."), "Correct the recipe or its name."
+    )
 
 
 class RecipeKeys(RecipeScreen):
@@ -233,3 +354,117 @@ def describe_difference(before: Sequence[str], after: Sequence[str]) -> str:
 def format_moment(version: RecipeVersion) -> str:
     """Return when a version was kept, in the time of this machine."""
     return f"{datetime.fromtimestamp(version.time):%Y-%m-%d %H:%M}"
+
+
+_ACTIONS: Final = {
+    RuleAction.COUNT: "A run counts what violates it",
+    RuleAction.FAIL: "A run fails for it",
+    RuleAction.ERROR: "A run sends what violates it to error",
+}
+_TEMPLATES: Final = (
+    ("a condition is true", '{"rule": "row", "condition": ""}'),
+    ("values are in a range", '{"rule": "range", "column": {c}, "min": 0, "max": 100}'),
+    ("texts match a pattern", '{"rule": "regex", "column": {c}, "pattern": ""}'),
+    ("values are some of these", '{"rule": "in-set", "column": {c}, "values": []}'),
+    ("values are in a table", '{"rule": "reference", "column": {c}, "table": "", "key": ""}'),
+    ("there is no null", '{"rule": "not-null", "column": {c}}'),
+    ("values are unique", '{"rule": "unique", "columns": [{c}]}'),
+    ("there are enough rows", '{"rule": "row-count", "min": 1}'),
+)
+"""Beginnings of rules; ``{c}`` stands for the name of the column."""
+
+
+class RuleKeys(RecipeScreen):
+    """Adds rules, and changes them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("P", "expect", "expect something of the rows", id="prep.expect", show=False),
+        Binding("X", "rules", "expectations", id="prep.rules", show=False),
+    ]
+
+    def explain_disabled(self, action: str) -> str | None:
+        if action == "expect" and self.column is None:
+            return "the rows have no columns"
+        if action == "rules" and not self.recipe.rules:
+            return "there are no expectations; P adds one"
+        return super().explain_disabled(action)
+
+    @work(group="prep-dialog", exclusive=True)
+    async def action_expect(self) -> None:
+        """Add a rule: one that all values of the column fulfil, or one that is written."""
+        column = self.column
+        rules = [] if column is None else propose_rules(column)
+        choices: list[Choice[Expectation | str]] = [
+            Choice(rule.description, rule, detail=write_rule(rule)) for rule in rules
+        ]
+        name = column.name if column is not None else ""
+        for label, template in _TEMPLATES:
+            text = template.replace("{c}", json.dumps(name, ensure_ascii=False))
+            choices.append(Choice(f"{label} …", text, group="to be written", detail=text))
+        chosen = await self.studio.choose(choices, title="Expect of the rows that …")
+        rule = await self._ask(chosen) if isinstance(chosen, str) else chosen
+        if rule is not None:
+            self.take_rule(rule)
+
+    async def _ask(self, text: str) -> Expectation | None:
+        """Let the user write a rule."""
+
+        def check(typed: str) -> str | None:
+            try:
+                parse_rules(f"[{typed}]")
+            except BadRequestError as error:
+                return f"{error.message} {error.corrective_action or ''}".strip()
+            return None if typed.strip() else "it is needed"
+
+        typed = await self.studio.ask("The rule", text, check=check, verb="Take")
+        return None if typed is None else parse_rules(f"[{typed}]")[0]
+
+    def action_rules(self) -> None:
+        """Go to the rules, to change them."""
+        self.query_one(RuleList).focus()
+
+    @on(RuleList.ChangeAsked)
+    def _change_rule(self, event: RuleList.ChangeAsked) -> None:
+        event.stop()
+        if event.what == "switch":
+            self.recipe.switch_rule(event.number)
+        else:
+            self.recipe.remove_rule(event.number)
+        if not self.recipe.rules:
+            self.table.grid.focus()
+        self.finish_change()
+
+    @on(OptionList.OptionSelected, "#prep-rules")
+    def _edit_rule(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self._edit(event.option_index)
+
+    @work(group="prep-dialog", exclusive=True)
+    async def _edit(self, number: int) -> None:
+        """Change what a run does for a rule, or the rule."""
+        rule = self.recipe.rules[number].rule
+        choices: list[Choice[RuleAction | str]] = [
+            Choice(
+                label,
+                action,
+                hint="now" if rule.action is action else "",
+                reason="it is about no single row"
+                if action is RuleAction.ERROR and isinstance(rule, RowCount)
+                else None,
+            )
+            for action, label in _ACTIONS.items()
+        ]
+        choices.append(Choice("Write it in another way …", "", detail=write_rule(rule)))
+        chosen = await self.studio.choose(choices, title=rule.label)
+        made: Expectation | None = None
+        if isinstance(chosen, RuleAction):
+            allowed = rule.allowed_percent if chosen is RuleAction.FAIL else 0
+            made = msgspec.structs.replace(rule, action=chosen, allowed_percent=allowed)
+        elif chosen is not None:
+            made = await self._ask(write_rule(rule))
+        if made is None:
+            return
+        if self.recipe.edit_rule(number, made):
+            self.finish_change()
+        else:
+            self.studio.explain_no_effect(f"there is another rule '{made.label}'", "edit")

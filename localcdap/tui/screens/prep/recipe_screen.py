@@ -19,14 +19,20 @@ from localcdap.expectations.rules import Expectation, read_rules
 from localcdap.host.cdap import Cdap
 from localcdap.text import plural
 from localcdap.tui.area_screen import AreaScreen
+from localcdap.tui.machine import RecipeVersion
 from localcdap.tui.routes import NavigationTarget, PrepStageTarget, PrepTarget
-from localcdap.tui.screens.prep.directive_line import DirectiveLine
+from localcdap.tui.screens.prep.data_lists import RecentData, remember
+from localcdap.tui.screens.prep.directives import DirectiveLine
 from localcdap.tui.screens.prep.facets import FacetList
-from localcdap.tui.screens.prep.grid import PrepTable
-from localcdap.tui.screens.prep.panel import format_column, format_problems, format_title
-from localcdap.tui.screens.prep.recent import RecentData, remember
-from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepRule, PrepStep, read_lines
-from localcdap.tui.screens.prep.recipe_lists import RuleList, StepList
+from localcdap.tui.screens.prep.grid import PrepTable, format_column, format_problems, format_title
+from localcdap.tui.screens.prep.recipe import (
+    PrepRecipe,
+    PrepRule,
+    PrepStep,
+    RuleList,
+    StepList,
+    read_lines,
+)
 from localcdap.tui.screens.prep.source import (
     PrepRequest,
     PrepSource,
@@ -36,7 +42,6 @@ from localcdap.tui.screens.prep.source import (
     read_parts,
 )
 from localcdap.tui.service_calls import deliver
-from localcdap.tui.system.user_state import RecipeVersion
 from localcdap.workspace_views import ColumnView, Facet, WorkspaceView
 
 _CHANGES: Final = ("same", "changed", "dropped", "new")

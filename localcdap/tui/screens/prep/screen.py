@@ -7,15 +7,12 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from localcdap.expectations.rules import to_json
-from localcdap.tui.dialogs.lines import LinesDialog
-from localcdap.tui.screens.prep.column_keys import ColumnKeys
-from localcdap.tui.screens.prep.facet_keys import FacetKeys
-from localcdap.tui.screens.prep.join_keys import JoinKeys
-from localcdap.tui.screens.prep.panel import NO_DATA
-from localcdap.tui.screens.prep.recipe_keys import RecipeKeys
+from localcdap.tui.dialogs.dialog_screen import LinesDialog
+from localcdap.tui.screens.prep.column_keys import ColumnKeys, FacetKeys
+from localcdap.tui.screens.prep.grid import NO_DATA
+from localcdap.tui.screens.prep.recipe_keys import RecipeKeys, RuleKeys
 from localcdap.tui.screens.prep.result_keys import ResultKeys
-from localcdap.tui.screens.prep.rule_keys import RuleKeys
-from localcdap.tui.screens.prep.source_keys import SourceKeys
+from localcdap.tui.screens.prep.source_keys import JoinKeys, SourceKeys
 from localcdap.workspace_views import FailureView, WorkspaceView
 
 

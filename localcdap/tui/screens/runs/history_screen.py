@@ -17,21 +17,21 @@ from localcdap.runs.model import Run
 from localcdap.text import format_duration, plural
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.labels import sanitize_name
-from localcdap.tui.lists.changes import watch_topics
-from localcdap.tui.log.state_line import StateLine, StatusPart
+from localcdap.tui.lists import watch_topics
 from localcdap.tui.routes import NavigationTarget, RunHistoryTarget, RunTarget
-from localcdap.tui.screens.runs.pipeline_list import (
-    RECENT,
-    PipelineList,
-    PipelineListHeader,
-    compute_median_duration,
-    format_pipeline,
-)
 from localcdap.tui.screens.runs.run_list import RunList, RunListHeader
 from localcdap.tui.screens.runs.run_view import RunView
 from localcdap.tui.screens.runs.tables import RunTableDialog
-from localcdap.tui.screens.runs.timeline import RunTimeline
+from localcdap.tui.screens.runs.timeline import (
+    RECENT,
+    PipelineList,
+    PipelineListHeader,
+    RunTimeline,
+    compute_median_duration,
+    format_pipeline,
+)
 from localcdap.tui.studio import Choice
+from localcdap.tui.widgets.lines import StateLine, StatusPart
 
 _ANY: Final = "any"
 _STATES: Final[dict[str, list[RunStatus]]] = {

@@ -23,7 +23,7 @@ from localcdap.text import format_duration
 from localcdap.tui.labels import RUN_MARKS, sanitize_name
 from localcdap.tui.log.layout import fit_to_width
 from localcdap.tui.studio import StudioNode
-from localcdap.tui.textual_internals.strip import mark_line
+from localcdap.tui.textual_internals.strips import mark_line
 
 PAGE: Final = 100
 """The number of runs that are loaded at once."""

@@ -27,7 +27,6 @@ from localcdap.runs.model import (
 )
 from localcdap.runs.statistics.classification import find_reason
 from localcdap.text import format_duration, format_size
-from localcdap.tui.debouncer import Debouncer
 from localcdap.tui.labels import RUN_MARKS, sanitize_lines, sanitize_name
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.log.view import LogView
@@ -39,7 +38,7 @@ from localcdap.tui.screens.runs.tables import (
     StageTable,
 )
 from localcdap.tui.service_calls import FollowedSource
-from localcdap.tui.studio import StudioNode
+from localcdap.tui.studio import Debouncer, StudioNode
 
 _WAIT_S: Final = 1.0
 """The longest wait for a change, in seconds; the thread then sees whether the widget is still there."""

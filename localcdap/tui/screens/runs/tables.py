@@ -34,7 +34,7 @@ from localcdap.tui.labels import RUN_MARKS, sanitize_name
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.records.values import build_table
 from localcdap.tui.studio import StudioNode
-from localcdap.tui.textual_internals.strip import mark_line
+from localcdap.tui.textual_internals.strips import mark_line
 
 
 class PlainDataTable(DataTable[Text]):

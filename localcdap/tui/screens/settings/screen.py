@@ -17,10 +17,14 @@ from localcdap.api.errors import BadRequestError, SettingsError
 from localcdap.settings import Settings, load_settings
 from localcdap.tui.area_screen import AreaScreen
 from localcdap.tui.canvas.painter import pad
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
-from localcdap.tui.screens.settings import file as toml
-from localcdap.tui.screens.settings.locations import ask_location
-from localcdap.tui.screens.settings.rows import SettingRow, build_rows, read_settings_text
+from localcdap.tui.lists import FilteredList, ListEntry
+from localcdap.tui.screens.settings import settings_file as toml
+from localcdap.tui.screens.settings.settings_file import (
+    SettingRow,
+    ask_location,
+    build_rows,
+    read_settings_text,
+)
 
 _KEY_CELLS = 30
 _MOST_KEY_CELLS = 60

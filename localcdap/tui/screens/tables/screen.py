@@ -19,17 +19,14 @@ from localcdap.datasets.sql import SqlTable
 from localcdap.host.cdap import Cdap
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.area_screen import AreaScreen
-from localcdap.tui.lists.changes import watch_topics
-from localcdap.tui.lists.filtered_list import FilteredList, ListEntry
+from localcdap.tui.lists import FilteredList, ListEntry, watch_topics
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import ExperimentTarget, LineageTarget, NavigationTarget, TableTarget
-from localcdap.tui.screens.fields import choose_field
 from localcdap.tui.screens.tables.browser import TableBrowser
-from localcdap.tui.screens.tables.completion import quote_where_needed
 from localcdap.tui.screens.tables.console import SqlConsole
-from localcdap.tui.screens.tables.dataset_dialog import DatasetDialog
-from localcdap.tui.screens.tables.dataset_view import DatasetView
-from localcdap.tui.screens.tables.editor import QueryEditor
+from localcdap.tui.screens.tables.dataset_view import DatasetDialog, DatasetView
+from localcdap.tui.screens.tables.editor import QueryEditor, quote_where_needed
+from localcdap.tui.studio import choose_field
 
 _STRUCTURED: Final = "structured"
 """The schema of the tables of system applications, which have no metadata."""

@@ -10,7 +10,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.engine.messages.samples import RejectedRecord, StageProblem
 from localcdap.pipeline.editing.edited_document import EditedDocument
 from localcdap.runs.preview.model import DebugAnswer, DebugOutput
-from localcdap.tui.inspector.preview.upstream import UpstreamRecords
+from localcdap.tui.inspector.preview.sample_input import UpstreamRecords
 
 
 class Debugging:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcdap.decoders import convert
-from localcdap.tui.screens.analytics.answers import (
+from localcdap.tui.screens.analytics.calls import (
     Algorithm,
     ColumnStats,
     Experiment,
@@ -22,17 +22,17 @@ from localcdap.tui.screens.analytics.charts import (
     draw_residuals,
     format_metric,
 )
-from localcdap.tui.screens.analytics.leaderboard import order_models
-from localcdap.tui.screens.analytics.model_card import write_card
+from localcdap.tui.screens.analytics.leaderboard import draw_split, order_models
 from localcdap.tui.screens.analytics.model_text import (
     ModelView,
+    count_at,
     draw_comparison,
     draw_model,
+    find_best,
     list_parameters,
+    write_card,
 )
-from localcdap.tui.screens.analytics.predictions import build_pipeline
-from localcdap.tui.screens.analytics.split_text import draw_split
-from localcdap.tui.screens.analytics.thresholds import count_at, find_best
+from localcdap.tui.screens.analytics.sources import build_pipeline
 
 SCORES = [[0, 0] for _ in range(101)]
 SCORES[10], SCORES[40], SCORES[60], SCORES[90] = [50, 1], [8, 4], [2, 10], [0, 25]

@@ -22,9 +22,8 @@ from localcdap.schedules.model import (
     TimeTrigger,
 )
 from localcdap.tui.routes import DeployedTarget, PipelineFileTarget, RunTarget, SchedulesTarget
-from localcdap.tui.screens.home.overview import Overview, RecentPipeline, list_next_steps
 from localcdap.tui.screens.home.pipeline_import import FailedImportDialog
-from localcdap.tui.screens.home.screen import _spread
+from localcdap.tui.screens.home.screen import Overview, RecentPipeline, _spread, list_next_steps
 from tests.runs.stored_runs import write_run
 from tests.tui.pipeline.documents import orders
 from tests.tui.studio_driver import SMALL

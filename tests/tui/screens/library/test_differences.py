@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from localcdap.pipeline.comparison import compare_pipelines
 from localcdap.pipeline.document.reader import read_document
-from localcdap.tui.screens.library.differences import (
+from localcdap.tui.screens.library.comparison import (
     format_differences,
     summarize_comparison,
 )

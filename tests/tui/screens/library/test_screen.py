@@ -12,8 +12,8 @@ from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.library.application_model import DeployRequest, DraftRequest
 from localcdap.pipeline.validation.plugins import PluginTemplate
 from localcdap.tui import routes as places
-from localcdap.tui.canvas.pipeline_chart import PipelineChart
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.canvas.drawing_view import PipelineChart
+from localcdap.tui.lists import FilteredList
 from localcdap.tui.screens.library.comparison import PipelineComparisonDialog
 from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, write
 from tests.tui.studio_driver import SMALL

@@ -17,6 +17,8 @@ from localcdap.metadata.lineage.traversal import (
 )
 from localcdap.tui.canvas.chart import PortKind
 from localcdap.tui.screens.lineage.graph import (
+    build_cards,
+    build_chart,
     find_connected,
     format_mermaid,
     get_key,
@@ -24,8 +26,7 @@ from localcdap.tui.screens.lineage.graph import (
     list_impact,
     merge_traces,
 )
-from localcdap.tui.screens.lineage.impact import list_rows
-from localcdap.tui.screens.lineage.node_canvas import build_cards, build_chart
+from localcdap.tui.screens.lineage.panel import list_rows
 
 A, B, C = (DatasetId("ns", name) for name in "abc")
 LOAD = ProgramId("ns", "load", "Workflow", "W")

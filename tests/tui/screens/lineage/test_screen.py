@@ -9,7 +9,7 @@ from localcdap.tui.dialogs.metadata import MetadataDialog
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import LineageTarget
 from localcdap.tui.screens.lineage.graph import format_node, get_dataset
-from localcdap.tui.screens.lineage.impact import ImpactDialog
+from localcdap.tui.screens.lineage.panel import ImpactDialog
 from tests.metadata.lineage.shop import write_shop
 from tests.tui.studio_driver import SMALL
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from textual.widgets import OptionList, Static, TextArea
 
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.lists import FilteredList
 from localcdap.tui.routes import DocumentTarget
 from localcdap.tui.screens.namespaces.connections import ConnectionDialog
 from tests.tui.pipeline.documents import pipeline, stage

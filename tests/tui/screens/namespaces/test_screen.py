@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import TabbedContent
 
 from localcdap.namespaces.preferences import PreferenceLevel
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.lists import FilteredList
 from localcdap.tui.screens.namespaces.preferences import PreferencesPanel, read_preferences
 from tests.tui.studio_driver import SMALL
 

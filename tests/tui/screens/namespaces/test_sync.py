@@ -10,8 +10,8 @@ from textual.widgets import Static
 
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.sync.synchronizer import Synchronizer
-from localcdap.tui.dialogs.questions import ConfirmDialog
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.dialogs.dialog_screen import ConfirmDialog
+from localcdap.tui.lists import FilteredList
 from localcdap.tui.screens.namespaces.sync_dialog import SyncDialog
 
 LEVEL = PreferenceLevel("shared")

@@ -9,10 +9,10 @@ from textual.widgets import Markdown, Static
 
 from localcdap.home import Home
 from localcdap.host.cdap import open_in_process
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.lists import FilteredList
 from localcdap.tui.routes import PluginTarget
 from localcdap.tui.screens.plugins.catalog import find_source_file
-from localcdap.tui.widgets.capability_filter import CapabilityToggle
+from localcdap.tui.widgets.lines import CapabilityToggle
 from tests.artifacts.authoring import capable, source, write
 from tests.tui.studio_driver import SMALL, studio
 

@@ -11,7 +11,7 @@ import pytest
 from localcdap.api.connector import MOST_RECORDS, SampleRequest, SampleType
 from localcdap.api.errors import BadRequestError
 from localcdap.testing.instance import TemporaryInstance
-from localcdap.tui.screens.prep.all_rows import open_all_rows
+from localcdap.tui.screens.prep.result_keys import open_all_rows
 from localcdap.tui.screens.prep.source import PrepRequest, PrepSource, close_session
 
 ROWS = 2500

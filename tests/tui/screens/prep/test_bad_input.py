@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from localcdap.tui.machine import read_user_state
 from localcdap.tui.routes import PrepTarget
 from localcdap.tui.screens.prep.recipe import PrepStep, read_step
-from localcdap.tui.system.user_state import read_user_state
 from tests.tui.screens.prep.test_screen import column, get_screen, opened, problem, write
 
 

@@ -8,9 +8,9 @@ import pytest
 from textual.widgets import Static
 
 from localcdap.api.connector import SampleType
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.lists import FilteredList
 from localcdap.tui.routes import PrepTarget
-from localcdap.tui.screens.prep.connection_browser import ConnectionBrowser
+from localcdap.tui.screens.prep.data_lists import ConnectionBrowser
 from localcdap.tui.screens.prep.screen import PrepScreen
 from tests.tui.screens.prep.test_screen import column, get_screen, opened, shown, write
 from tests.tui.studio_driver import SMALL

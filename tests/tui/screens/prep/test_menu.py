@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from localcdap.api.directive.rows import Columns
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.workspaces.engine import WorkspaceEngine
-from localcdap.tui.screens.prep.menu import (
+from localcdap.tui.screens.prep.directives import (
     build_filter,
     build_replacement,
     is_plain_name,

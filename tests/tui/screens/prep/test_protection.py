@@ -12,8 +12,7 @@ from localcdap.api.metadata import MetadataEntity
 from localcdap.api.schema import Schema
 from localcdap.store.tables import NamespaceTables
 from localcdap.tui.routes import PrepTarget
-from localcdap.tui.screens.prep.recipe import write_rule
-from localcdap.tui.screens.prep.rule_proposals import propose_rules
+from localcdap.tui.screens.prep.recipe import propose_rules, write_rule
 from localcdap.workspace_views import ColumnView, ValueCount, ValueSummary
 from tests.tui.screens.prep.test_screen import column, get_screen, opened
 from tests.tui.studio_driver import LARGE, SMALL

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.lists import FilteredList
+from localcdap.tui.machine import OpenedData, UserState, read_user_state
 from localcdap.tui.routes import PrepTarget
-from localcdap.tui.system.user_state import OpenedData, UserState, read_user_state
 from tests.tui.screens.prep.test_screen import get_screen, opened
 from tests.tui.studio_driver import SMALL
 

@@ -9,8 +9,8 @@ import pytest
 from localcdap.apps.model import AppRequest
 from localcdap.tui.dialogs.chooser import Chooser
 from localcdap.tui.routes import PrepTarget
-from localcdap.tui.screens.prep import library
-from localcdap.tui.screens.prep.library import LibraryRecipe, read_recipes, save_recipe
+from localcdap.tui.screens.prep import recipe_keys
+from localcdap.tui.screens.prep.recipe_keys import LibraryRecipe, read_recipes, save_recipe
 from tests.tui.screens.prep.test_screen import column, opened, shown, write
 
 
@@ -64,7 +64,7 @@ async def test_versions_are_kept_and_restored(open_studio, path):
 
 @pytest.mark.slow
 async def test_the_library_is_that_of_the_namespace(open_studio, path, cdap, monkeypatch):
-    monkeypatch.setattr(library, "_PAGE", 2)
+    monkeypatch.setattr(recipe_keys, "_PAGE", 2)
     for number in range(3):
         recipe = LibraryRecipe(f"recipe {number}", "d", ["uppercase :${column}"])
         save_recipe(cdap, "default", recipe, replaces=False)

@@ -16,7 +16,7 @@ from localcdap.pipeline_tests.reader import read_test
 from localcdap.pipeline_tests.report import Outcome, PipelineTestReport, evaluate
 from localcdap.pipeline_tests.service import run_cases
 from localcdap.tui.routes import DocumentTarget, PrepTarget
-from localcdap.tui.screens.prep.all_rows import describe_surprises
+from localcdap.tui.screens.prep.result_keys import describe_surprises
 from localcdap.tui.screens.prep.source import PrepSource
 from localcdap.workspace_views import ColumnTotals, ColumnView, ValueSummary
 from tests.tui.inspector.bench import pipeline

@@ -11,8 +11,7 @@ from localcdap.api.schema import Schema
 from localcdap.cli.main import run
 from localcdap.expectations.rules import NotNull, RuleAction
 from localcdap.tui.routes import DocumentTarget, PrepTarget
-from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepRule, PrepStep, read_lines
-from localcdap.tui.screens.prep.recipe_lists import RuleList
+from localcdap.tui.screens.prep.recipe import PrepRecipe, PrepRule, PrepStep, RuleList, read_lines
 from tests.tui.inspector.bench import pipeline
 from tests.tui.screens.prep.test_screen import column, get_screen, opened, shown, write
 

@@ -12,15 +12,14 @@ from textual.widgets import Static
 
 from localcdap.api.schema import Schema
 from localcdap.store.tables import NamespaceTables
-from localcdap.tui.dialogs.lines import LinesDialog
+from localcdap.tui.dialogs.dialog_screen import LinesDialog
+from localcdap.tui.machine import OpenedData, read_user_state
 from localcdap.tui.routes import DocumentTarget, PrepTarget
-from localcdap.tui.screens.prep.directive_line import DirectiveLine
-from localcdap.tui.screens.prep.recent import list_present
-from localcdap.tui.screens.prep.recipe import PrepStep
-from localcdap.tui.screens.prep.recipe_lists import StepList
+from localcdap.tui.screens.prep.data_lists import list_present
+from localcdap.tui.screens.prep.directives import DirectiveLine
+from localcdap.tui.screens.prep.recipe import PrepStep, StepList
 from localcdap.tui.screens.prep.screen import PrepScreen
 from localcdap.tui.screens.prep.source import PrepSource
-from localcdap.tui.system.user_state import OpenedData, read_user_state
 from tests.tui.inspector.bench import pipeline
 from tests.tui.studio_driver import SMALL
 

@@ -13,7 +13,7 @@ from localcdap.home import Home
 from localcdap.host.cdap import Cdap, open_in_process
 from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.runs.model import RunRequest
-from localcdap.tui.dialogs.questions import ConfirmDialog
+from localcdap.tui.dialogs.dialog_screen import ConfirmDialog
 from localcdap.tui.log.run_log import RunLog
 from localcdap.tui.routes import RunTarget
 from localcdap.tui.screens.runs.run_view import RunView

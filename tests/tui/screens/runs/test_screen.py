@@ -20,7 +20,6 @@ from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import RunHistoryTarget, RunTarget
 from localcdap.tui.screens.runs.arguments import ArgumentRow, ArgumentsDialog
 from localcdap.tui.screens.runs.comparison import RunComparison
-from localcdap.tui.screens.runs.pipeline_list import PipelineList
 from localcdap.tui.screens.runs.run_list import RunList
 from localcdap.tui.screens.runs.run_view import RunView
 from localcdap.tui.screens.runs.tables import (
@@ -29,6 +28,7 @@ from localcdap.tui.screens.runs.tables import (
     PlainDataTable,
     StageTable,
 )
+from localcdap.tui.screens.runs.timeline import PipelineList
 from tests.runs.stored_runs import change, write_alerts, write_log, write_run
 from tests.tui.studio_driver import LARGE, SMALL, Driver
 

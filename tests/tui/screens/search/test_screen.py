@@ -12,8 +12,8 @@ from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import find_shipped_data
 from localcdap.pipeline.library.application_model import DeployRequest, DraftRequest
 from localcdap.tui.dialogs.metadata import MetadataDialog
-from localcdap.tui.lists.filtered_list import FilteredList
-from localcdap.tui.screens.search.findings import build_query
+from localcdap.tui.lists import FilteredList
+from localcdap.tui.screens.search.screen import build_query
 from tests.metadata.lineage.shop import write_shop
 from tests.runs.stored_runs import write_run
 from tests.tui.studio_driver import SMALL

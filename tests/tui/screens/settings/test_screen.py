@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.settings import OPTIONS, load_settings
-from localcdap.tui.keys.commands import list_actions
-from localcdap.tui.screens.settings import file as toml
-from localcdap.tui.screens.settings.locations import find_prefix
-from localcdap.tui.screens.settings.rows import build_rows, read_descriptions
+from localcdap.tui.commands import list_actions
+from localcdap.tui.screens.settings import settings_file as toml
+from localcdap.tui.screens.settings.settings_file import build_rows, find_prefix, read_descriptions
 
 
 def test_every_setting_has_a_description():

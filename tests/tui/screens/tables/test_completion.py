@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from localcdap.datasets.sql import SqlTable
 from localcdap.store.query import QueryColumn
-from localcdap.tui.screens.tables.completion import (
+from localcdap.tui.screens.tables.editor import (
     find_completions,
     find_statement,
     parse_typed_word,

@@ -17,8 +17,8 @@ from localcdap.metadata.lineage.relations import (
 )
 from localcdap.pipeline.library.application_model import DeployRequest
 from localcdap.store.table_catalog import create_view
-from localcdap.tui.lists.filtered_list import FilteredList
-from localcdap.tui.screens.tables.dataset_dialog import DatasetDialog
+from localcdap.tui.lists import FilteredList
+from localcdap.tui.screens.tables.dataset_view import DatasetDialog
 from tests.e2e.pipelines import pipeline, schema, stage
 
 PEOPLE = Schema.record("r", [("id", Schema.INT), ("name", Schema.STRING)])

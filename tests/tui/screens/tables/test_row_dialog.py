@@ -9,7 +9,7 @@ from textual.widgets import Static, TextArea
 
 from localcdap.api.schema import Schema
 from localcdap.datasets.model import DatasetRequest
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.lists import FilteredList
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.screens.tables.browser import TableBrowser
 from localcdap.tui.screens.tables.row_dialog import RowDialog

@@ -17,14 +17,12 @@ from localcdap.metadata.lineage.column_edges import DatasetField
 from localcdap.metadata.lineage.relations import DatasetId
 from localcdap.store.table_catalog import create_view
 from localcdap.store.tables import NamespaceTables
-from localcdap.tui.lists.filtered_list import FilteredList
+from localcdap.tui.lists import FilteredList
 from localcdap.tui.records.table import RecordTable
 from localcdap.tui.routes import TableTarget
-from localcdap.tui.screens.tables.browser import TableBrowser
-from localcdap.tui.screens.tables.console import SqlConsole
+from localcdap.tui.screens.tables.browser import PAGE, TableBrowser
+from localcdap.tui.screens.tables.console import QueryStatus, SqlConsole
 from localcdap.tui.screens.tables.editor import QueryEditor
-from localcdap.tui.screens.tables.page_table import PAGE
-from localcdap.tui.screens.tables.query_status import QueryStatus
 from tests.tui.studio_driver import SMALL
 
 ROWS = 2500

@@ -1,1 +1,0 @@
-"""The schemas of a stage: as a list of fields, and as text that can be edited."""

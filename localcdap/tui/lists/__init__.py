@@ -1,1 +1,0 @@
-"""Lists that the screens share: :class:`~.filtered_list.FilteredList`, and options that carry a value."""
