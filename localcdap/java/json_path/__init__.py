@@ -10,7 +10,7 @@ which selects at most one value, gives that value; any other gives a list.
 
 from __future__ import annotations
 
+from localcdap.java.json_path.filters import JsonPathError, NothingFoundError
 from localcdap.java.json_path.path import JsonPath, parse_path, select
-from localcdap.java.json_path.steps import JsonPathError, NothingFoundError
 
 __all__ = ["JsonPath", "JsonPathError", "NothingFoundError", "parse_path", "select"]

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from localcdap.java.json_path.filters import Operand, parse_filter
-from localcdap.java.json_path.steps import (
+from localcdap.java.json_path.filters import (
     FUNCTIONS,
     NothingFoundError,
+    Operand,
     Step,
     build_error,
     build_field_step,
@@ -20,6 +20,7 @@ from localcdap.java.json_path.steps import (
     build_filter_step,
     build_index_step,
     build_slice_step,
+    parse_filter,
     select_children,
     select_containers,
     select_object,

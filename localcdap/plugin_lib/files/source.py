@@ -35,8 +35,7 @@ from localcdap.plugin_lib.files.inputs import (
     is_remote,
 )
 from localcdap.plugin_lib.files.readers.columnar import detect_sheet_schema
-from localcdap.plugin_lib.files.readers.records import read_files
-from localcdap.plugin_lib.files.readers.samples import sample_files
+from localcdap.plugin_lib.files.readers.records import read_files, sample_files
 from localcdap.plugin_lib.files.source_config import (
     FileSourceConfig,
     add_path_field,

@@ -28,8 +28,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.api.rules import check_reference_name, check_subset
-from localcdap.plugin_lib.connectors.file_records import SamplingConfig
-from localcdap.plugin_lib.connectors.folders import Buckets
+from localcdap.plugin_lib.connectors.file_records import Buckets, SamplingConfig
 from localcdap.plugin_lib.files.sink import FileSinkConfig, FilesSink, find_unwritable
 from localcdap.plugin_lib.files.source import FilesSource
 from localcdap.plugin_lib.files.source_config import FileSourceConfig

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError, NotFoundError
-from localcdap.plugin_lib.connectors.folders import RootFolder
+from localcdap.plugin_lib.connectors.file_records import RootFolder
 
 PARTS = st.sampled_from(
     [

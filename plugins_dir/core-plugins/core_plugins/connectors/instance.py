@@ -27,13 +27,13 @@ from localcdap.api import (
 from localcdap.api.connector import PipelineOutline, StageOutline
 from localcdap.api.errors import BadRequestError
 from localcdap.plugin_lib.connectors.file_records import (
+    RootFolder,
     SamplingConfig,
     build_source_properties,
     leaves_out_lines,
     make_reference_name,
     read_file,
 )
-from localcdap.plugin_lib.connectors.folders import RootFolder
 from localcdap.plugin_lib.connectors.tables import describe_table, make_missing_error
 
 

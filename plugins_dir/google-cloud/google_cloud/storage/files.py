@@ -32,8 +32,7 @@ from localcdap.api import (
 )
 from localcdap.api.rules import check_reference_name
 from localcdap.files.formats import FORMER_JSON
-from localcdap.plugin_lib.connectors.file_records import SamplingConfig
-from localcdap.plugin_lib.connectors.folders import Buckets
+from localcdap.plugin_lib.connectors.file_records import Buckets, SamplingConfig
 from localcdap.plugin_lib.files.inputs import is_remote
 from localcdap.plugin_lib.files.sink import FileSinkConfig, FilesSink
 from localcdap.plugin_lib.files.source import FilesSource
