@@ -1,4 +1,4 @@
-"""The steps of JSON paths, and filters as Jayway's library reads them: ``(@.price < 10 && @.kind in ['a'])``."""
+"""The steps of JSON paths, and their filters as Jayway's library reads them: ``(@.price < 10 && @.isbn)``."""
 
 from __future__ import annotations
 

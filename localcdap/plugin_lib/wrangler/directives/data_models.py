@@ -5,7 +5,8 @@ Data models: Avro schemas at a URL or in a folder, listed in its ``manifest.json
 ``{"standards": {"OMOP_6_0_0": {"format": "avsc"}}}`` names the file ``OMOP_6_0_0.avsc`` next to it. A model
 is a field of the schema that holds a record; its fields have names and types that columns are mapped to.
 
-Standards are JSON schemas. Nothing is fetched: references lead within the schema. Its patterns are matched in linear time.
+Standards are JSON schemas. Nothing is fetched: references lead within the schema. Its patterns are matched
+in linear time.
 """
 
 from __future__ import annotations
