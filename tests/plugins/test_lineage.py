@@ -25,8 +25,7 @@ from transform_plugins.clone_record import CloneRecord
 from transform_plugins.codecs import Compressor, Decoder, Decompressor, Encoder, Hasher
 from transform_plugins.csv.formatter import CSVFormatter
 from transform_plugins.csv.parser import CSVParser
-from transform_plugins.json.formatter import JSONFormatter
-from transform_plugins.json.parser import JSONParser
+from transform_plugins.json import JSONFormatter, JSONParser
 from transform_plugins.normalize import Normalize
 from transform_plugins.splitters import NullFieldSplitter
 from transform_plugins.value_mapper import ValueMapper

@@ -24,7 +24,6 @@ from localcdap.api.app import (
 )
 
 from .algorithms import ALGORITHMS, Algorithm, find_algorithm
-from .commits import COMMITS
 from .first_look import Look, LookLibrary, LookRequest, load_library, take_look
 from .jobs import SearchParameters, SplitData, TrainModel
 from .manager import ModelManager
@@ -45,6 +44,7 @@ from .model import (
 from .parameter_search import SearchRequest
 from .splitters import RANDOM, SPLITTERS, Splitter, find_splitter
 from .store import EXPERIMENTS, MODELS, SPLITS, ExperimentStore
+from .trainer_sink import COMMITS
 
 T = TypeVar("T")
 _CONTEXT = "/v2/contexts/{context}"

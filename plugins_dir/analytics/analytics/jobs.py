@@ -16,7 +16,6 @@ from localcdap.api import Schema
 from localcdap.api.app import JobContext, SystemJob
 from localcdap.api.sql_names import quote_column
 
-from .commits import run_in_store
 from .features import FeatureColumns
 from .histograms import (
     ColumnSplitStats,
@@ -30,6 +29,7 @@ from .model import CATEGORICAL, NUMERIC, DataSplitStats, Experiment, Model, get_
 from .parameter_search import SearchRequest
 from .splitters import split
 from .store import TEST, TRAIN, ExperimentStore, get_model_folder, get_split_folder
+from .trainer_sink import run_in_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -25,7 +25,6 @@ from localcdap.api.app import (
 )
 from localcdap.api.errors import LocalcdapError
 
-from .commits import run_in_store
 from .jobs import SearchParameters, SplitData, TrainModel
 from .model import (
     DataSplit,
@@ -44,6 +43,7 @@ from .store import (
     list_experiment_folders,
     remove_folder,
 )
+from .trainer_sink import run_in_store
 
 TABLE: Final = "table:"
 """The beginning of a source that is a table of the namespace."""

@@ -22,10 +22,10 @@ from localcdap.api.methods import MethodContext, plugin_method
 from localcdap.plugin_lib.spark.columns import get_column
 
 from .algorithms import REGRESSION, find_algorithm, get_model_class
-from .commits import COMMITS, find_model, has_files
 from .features import PREDICTION, FeatureColumns, load_pipeline_model
 from .model import Experiment, Metrics, Model, get_type_name
 from .store import EXPERIMENTS, FEATUREGEN, MODEL, MODELS, TARGET_INDICES, decode
+from .trainer_sink import COMMITS, find_model, has_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

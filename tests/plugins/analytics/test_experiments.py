@@ -58,7 +58,7 @@ def store(app):
     """Runs work on the store of the namespace ``default``."""
     found = app.context.get_namespace_summary("default")
     assert isinstance(found, NamespaceSummary)
-    run = load("commits").run_in_store
+    run = load("trainer_sink").run_in_store
     return lambda work: run(app.context.transactions, found, work)
 
 
@@ -333,7 +333,7 @@ def test_any_numbers_are_in_bins(values: list[float]):
 
 
 def test_models_of_pipelines_count_when_their_files_are_there(app, call, tmp_path):
-    commits, model = load("commits"), load("model")
+    commits, model = load("trainer_sink"), load("model")
     experiment = model.Experiment(name="p", outcome="outcome", outcome_type="string")
 
     def note(run: str) -> Path:

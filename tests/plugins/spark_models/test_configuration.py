@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from spark_plugins.naive_bayes import NaiveBayesTrainer
 from spark_plugins.texts import (
     SPARSE_VECTOR,
     HashingTFFeatureGenerator,
@@ -17,6 +16,7 @@ from spark_plugins.trainers import (
     DecisionTreeTrainer,
     LogisticRegressionClassifier,
     LogisticRegressionTrainer,
+    NaiveBayesTrainer,
 )
 
 from localcdap.api import Schema

@@ -44,7 +44,7 @@ from core_plugins.joins.joiner import Joiner
 from core_plugins.projection import Projection
 from core_plugins.scripts.python_evaluator import PythonEvaluator
 from transform_plugins.csv.parser import CSVParser
-from transform_plugins.json.parser import JSONParser
+from transform_plugins.json import JSONParser
 from transform_plugins.splitters import UnionSplitter
 
 schema = Schema.record("r", [("a", Schema.STRING), ("n", Schema.INT)])

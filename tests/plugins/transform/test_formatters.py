@@ -8,7 +8,7 @@ import decimal
 
 import pytest
 from transform_plugins.csv.formatter import CSVFormatter
-from transform_plugins.json.formatter import JSONFormatter
+from transform_plugins.json import JSONFormatter
 
 from localcdap.api import LogicalType, Schema
 from localcdap.files.formats import FORMER_JSON, FORMER_TEXTS

@@ -7,7 +7,7 @@ import decimal
 import json
 
 import pytest
-from transform_plugins.json.parser import JSONParser
+from transform_plugins.json import JSONParser
 
 from localcdap.api import Schema
 from localcdap.java.json_path import JsonPathError, NothingFoundError, parse_path

@@ -3,4 +3,4 @@
 from localcdap.plugin_lib.jexl.value_methods import dates, texts
 from localcdap.plugin_lib.jexl.value_methods.registry import METHODS, MethodsOf, get_kind
 
-__all__ = ["METHODS", "MethodsOf", "containers", "dates", "get_kind", "numbers", "texts"]
+__all__ = ["METHODS", "MethodsOf", "dates", "get_kind", "texts"]

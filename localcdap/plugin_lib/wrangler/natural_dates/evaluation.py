@@ -16,8 +16,7 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from localcdap.plugin_lib.wrangler.natural_dates import times
-from localcdap.plugin_lib.wrangler.natural_dates.grammar import INVALID, Phrase, parse_phrase
-from localcdap.plugin_lib.wrangler.natural_dates.parsing import (
+from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
     INTEGER,
     SPACE,
     UNKNOWN,
@@ -26,6 +25,7 @@ from localcdap.plugin_lib.wrangler.natural_dates.parsing import (
     may_start,
     split_tokens,
 )
+from localcdap.plugin_lib.wrangler.natural_dates.grammar import INVALID, Phrase, parse_phrase
 from localcdap.plugin_lib.wrangler.natural_dates.times import Operation
 
 _CENTURY_THRESHOLD: Final = 20

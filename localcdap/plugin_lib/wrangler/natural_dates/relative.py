@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from localcdap.plugin_lib.wrangler.natural_dates.parsing import (
+from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
     Ends,
     Parse,
     Parser,

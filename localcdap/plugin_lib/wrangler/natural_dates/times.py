@@ -25,7 +25,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from localcdap.plugin_lib.wrangler.natural_dates.parsing import (
+from localcdap.plugin_lib.wrangler.natural_dates.combinators import (
     Parser,
     choose,
     commit,

@@ -30,14 +30,16 @@ from .coercion import INT_RANGE, ScriptValueError, make_coercer
 from .javascript_lookups import (
     DESCRIPTION,
     HARNESS,
+    MARK_IN_JSON,
     UNDECLARED,
+    RecordEncoder,
     ScriptTable,
     check_declared,
     check_size,
     check_tables,
+    decode,
     parse_declared_tables,
 )
-from .javascript_values import MARK_IN_JSON, RecordEncoder, decode
 
 TIME_LIMIT_S: Final = 30.0
 """The time limit of one record, in seconds."""

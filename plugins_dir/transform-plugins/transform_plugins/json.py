@@ -1,4 +1,4 @@
-"""The JSONParser transform: parses a field with JSON text."""
+"""The transforms JSONParser and JSONFormatter: a field with JSON text as a record, and a record as JSON."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.java.json_path import JsonPath, JsonPathError, NothingFoundError, parse_path
+from localcdap.plugin_lib.json_texts import former_form_field, make_json_writer
 from localcdap.plugin_lib.json_values import (
     JsonValueError,
     make_json_converter,
     make_json_reader,
     mark_kinds,
 )
+
+from .formatted_record import FormattedRecord
 
 UNREADABLE: Final = 31
 """The error code of a text that is not JSON, or does not fit the schema."""
@@ -149,3 +152,22 @@ def _make_path_reader(path: JsonPath, name: str, schema: Schema) -> _Read:
         return convert(mark_kinds(value))
 
     return read
+
+
+@plugin(name="JSONFormatter", description="Formats each record as a JSON object in one field.")
+class JSONFormatter(FormattedRecord):
+    """:mod:`localcdap.plugin_lib.json_texts` describes the JSON of values."""
+
+    class Config(PluginConfig):
+        schema: Schema = field("The output schema: one field of type string or bytes for the JSON.")
+        former_json: bool = former_form_field()
+
+    config: Config
+    types_of_text = (Type.STRING, Type.BYTES)
+
+    def initialize(self, context: StageContext) -> None:
+        super().initialize(context)
+        self._write = make_json_writer(context.input_schema, former=self.config.former_json)
+
+    def format_record(self, record: Record) -> str:
+        return self._write({name: record[name] for name in self._given})
