@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from localcdap.api.errors import BadRequestError
-from localcdap.plugin_lib.wrangler.language import (
+from localcdap.java.cron import (
     DAY_OF_MONTH,
     HOUR,
     MINUTE,

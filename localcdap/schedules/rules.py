@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from localcdap.api.errors import BadRequestError
+from localcdap.java.cron import parse_cron
 from localcdap.pipeline.library.application_model import Application, get_program
-from localcdap.plugin_lib.wrangler.language import parse_cron
 from localcdap.schedules.constraints import find_zone, parse_time
 from localcdap.schedules.mappings import read_mapping
 from localcdap.schedules.model import (

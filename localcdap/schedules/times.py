@@ -13,9 +13,9 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api.metadata import WORKFLOW, WORKFLOW_NAME
+from localcdap.java.cron import parse_cron
 from localcdap.pipeline.library import application_records
 from localcdap.pipeline.library.application_model import Application
-from localcdap.plugin_lib.wrangler.language import parse_cron
 from localcdap.runs.model import SCHEDULED
 from localcdap.runs.statistics.overview import DashboardApplication, DashboardRun
 from localcdap.schedules import jobs, records

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from localcdap.api.errors import BadRequestError
-from localcdap.plugin_lib.wrangler.language import parse_cron
+from localcdap.java.cron import parse_cron
 
 BERLIN = ZoneInfo("Europe/Berlin")
 LORD_HOWE = ZoneInfo("Australia/Lord_Howe")  # half an hour of daylight saving

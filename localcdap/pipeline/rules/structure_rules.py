@@ -18,6 +18,7 @@ from typing import Final
 from localcdap.api.errors import BadRequestError
 from localcdap.api.failures import INVALID_PIPELINE, INVALID_STAGE, Cause, ValidationFailure
 from localcdap.api.pipeline import StageConnection
+from localcdap.java.cron import parse_cron
 from localcdap.pipeline.document.model import (
     PipelineDocument,
     PipelineType,
@@ -41,7 +42,6 @@ from localcdap.pipeline.rules.graph import (
     STREAMING,
     Graph,
 )
-from localcdap.plugin_lib.wrangler.language import parse_cron
 from localcdap.text import nearest_names
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from localcdap.api.directive.rows import Columns
+    from localcdap.plugin_lib.jexl.code import Code
     from localcdap.plugin_lib.jexl.native import NativeExpression
-    from localcdap.plugin_lib.wrangler.language import Code
 
 _MISSING: Final = object()
 _NO_VALUES: Final[Mapping[str, Any]] = {}
@@ -44,7 +44,7 @@ class JexlExpression:
     def code(self) -> Code:
         """The Python code of the expression, written at its first use."""
         if self._code is None:
-            from localcdap.plugin_lib.wrangler.language import Code
+            from localcdap.plugin_lib.jexl.code import Code
 
             self._code = Code(self.root)
         return self._code
