@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar, cast
+from typing import Any, Final, NoReturn, Self, TypeVar, cast
 
 import msgspec
 
 from localcdap.api.app.application import SystemApplication, describe_application
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
+from localcdap.api.app.jobs import JobRequest
 from localcdap.api.connector import SampleRequest
 from localcdap.api.errors import BadRequestError, HostError
 from localcdap.api.locations import Locations
@@ -234,7 +235,7 @@ class AppTester:
         self, folder: Path, store: Store, topics: Topics, environments: EnvironmentFactory
     ) -> AppServices:
         jobs = cast(JobService, _NoJobs())
-        platform = AppPlatform(
+        platform = _TesterPlatform(
             store,
             topics,
             self.namespaces,
@@ -294,14 +295,25 @@ class _NoRows:
         )
 
 
+def _refuse_jobs() -> NoReturn:
+    raise HostError(
+        "Jobs cannot be submitted here: they need an instance.",
+        "In a test, use the fixture cdap_instance.",
+    )
+
+
 class _NoJobs:
-    """Refuses to submit jobs."""
+    """Refuses all that concerns jobs."""
 
     def __getattr__(self, name: str) -> Any:
-        raise HostError(
-            "Jobs cannot be submitted here: they need an instance.",
-            "In a test, use the fixture cdap_instance.",
-        )
+        _refuse_jobs()
+
+
+class _TesterPlatform(AppPlatform):
+    """The platform of an application that is in no artifact, and that therefore has no jobs."""
+
+    def submit_job(self, app: str, request: JobRequest, user: str) -> str:
+        _refuse_jobs()
 
 
 class InProcessRunner:

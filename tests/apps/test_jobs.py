@@ -154,7 +154,7 @@ def test_it_works_on_spark_with_transactions_files_and_a_pipeline(client, lines)
     wait_until(lambda: client.get("ends") == {id: "COMPLETED"})
     folder = client.instance.home.app_files / "app-counting"
     assert [each.read_text() for each in folder.glob(f"{client.namespace}-*/count.txt")] == ["3"]
-    assert not list(client.instance.home.jobs.iterdir())
+    wait_until(lambda: not list(client.instance.home.jobs.iterdir()))
 
 
 def test_what_is_wrong_is_said_at_once_or_fails_the_job(client, lines):

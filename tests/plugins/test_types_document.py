@@ -29,6 +29,7 @@ from tests.plugin_lib.wrangler.directives import test_differences
 from tests.plugin_lib.wrangler.directives.recipes import run
 from tests.plugins.core import test_columnar_files
 from tests.plugins.core.support import ARTIFACT, schema_text
+from tests.plugins.database import test_exact_values
 
 _CODE = re.compile(r"`([^`]+)`")
 _DAY = datetime.date(2026, 1, 2)
@@ -316,6 +317,11 @@ _CHECKS: dict[str, Callable[..., None]] = {
     "a whole number over 64 bits": check_whole_numbers_of_recipes,
     "decimals, bytes and records": check_texts_without_java,
     "dates and times as dimensions": check_cube,
+    "dates and times of PostgreSQL": test_exact_values.test_old_dates_and_times_are_read_and_written,
+    "fractions of seconds": test_exact_values.test_old_dates_and_times_are_read_and_written,
+    "several bits of MySQL": (
+        test_exact_values.test_texts_of_mysql_get_no_blanks_and_its_bits_are_refused
+    ),
 }
 """By the beginning of a row. Those with parameters need Spark or files."""
 
