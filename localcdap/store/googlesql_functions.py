@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from localcdap.googlesql.assignments import check_assignment
 from localcdap.googlesql.casts import CastError, divide_numerics, parse_int64, to_string
 from localcdap.googlesql.fingerprint import farm_fingerprint
 from localcdap.googlesql.json_strings import to_json_string
@@ -123,8 +124,13 @@ def _fail(message: str) -> None:
     raise GoogleSqlError(message)
 
 
+def _check_assignment(columns: str, values: str, inserts: bool) -> bool:
+    return check_assignment(columns, values, inserts=inserts)
+
+
 _FUNCTIONS: Final[dict[str, tuple[Any, str]]] = {
     "fail": (_fail, "BIGINT"),
+    "check_assignment": (_check_assignment, "BOOLEAN"),
     "format": (_format, "VARCHAR"),
     "farm_fingerprint": (_unless_null(lambda v: farm_fingerprint(_encode(v))), "BIGINT"),
     "divide_numerics": (_unless_null(divide_numerics), "DECIMAL(38, 9)"),

@@ -58,6 +58,11 @@ _NO_NAME: Final = "Unrecognized name: {name}"
 _NO_MEMBER: Final = "Name {name} not found inside {table}"
 _RULES: Final = (
     _Rule(
+        r"(?P<whole>Value (?:has|of) type .* (?:column|assigned to) (?P<name>.*), which has type .*)",
+        "{whole}",
+        "Convert the value with CAST.",
+    ),
+    _Rule(
         r"Overflow in \w+ of DECIMAL.*? \((?P<values>.*)\)",
         "numeric overflow: {values}",
         "Calculate with FLOAT64.",
