@@ -205,6 +205,8 @@ _MINUTES: Final = "datediff('minute', v AT TIME ZONE 'UTC', v AT TIME ZONE z)"
 _MACROS: Final = (
     f"equal(a, b) AS a = b AND (NOT {_NAN.format('a')} OR b IS NULL)",
     f"not_equal(a, b) AS a <> b OR ({_NAN.format('a')} AND b IS NOT NULL)",
+    f"least(most, v) AS CASE WHEN {_NAN.format('most')} THEN most ELSE v END",
+    f"sign(v) AS cast_to_type(CASE WHEN {_NAN.format('v')} THEN v ELSE sign(v) END, v)",
     f"less(a, b) AS a < b AND (NOT {_NAN.format('b')} OR a IS NULL)",
     f"less_or_equal(a, b) AS a <= b AND (NOT {_NAN.format('b')} OR a IS NULL)",
     (

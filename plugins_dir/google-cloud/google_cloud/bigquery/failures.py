@@ -72,6 +72,11 @@ _RULES: Final = (
         "int64 overflow: {values}",
         "Calculate with NUMERIC, or use a function such as SAFE_ADD.",
     ),
+    _Rule(
+        r"Overflow in negation|Overflow on abs",
+        "int64 overflow",
+        "Calculate with NUMERIC, or use SAFE_NEGATE.",
+    ),
     _Rule(r"Type INT128 with value \S+ can't be cast", "int64 overflow", "Sum NUMERICs instead."),
     _Rule(
         r"(?:Type \w+ with value|Failed to cast decimal value) (?P<value>\S+) .*INT64",
