@@ -51,6 +51,9 @@ def evaluate(expression: str) -> Any:
         ("SIGN(i) + 9223372036854775806", 9223372036854775807),
         ("SAFE_NEGATE(smallest)", None),
         ("SAFE_NEGATE(i)", -5),
+        ("FORMAT_DATE('%Y-%m-%d %D %F %e%%H %a', e)", "2026-01-01 01/01/26 2026-01-01  1%H Thu"),
+        ("FORMAT_TIME('%H:%M:%E3S %T %p', TIME '10:00:00')", "10:00:00.000 10:00:00 AM"),
+        ("FORMAT_TIMESTAMP('%Z %H%z', TIMESTAMP '2026-01-01 10:00:00')", "UTC 10+0000"),
     ],
 )
 def test_values_are_those_of_the_reference(expression: str, value: Any):
@@ -71,3 +74,25 @@ def test_what_a_type_does_not_hold_fails_in_the_words_of_bigquery(expression: st
 
     assert message in found.message
     assert "(line 1, column 1)" in found.message
+
+
+@pytest.mark.parametrize(
+    ("expression", "element"),
+    [
+        ("FORMAT_DATE('%Y %H', e)", "%H"),
+        ("FORMAT_DATE('%T', e)", "%H"),
+        ("FORMAT_DATE('%E6S', e)", "%S"),
+        ("FORMAT_DATE('%E*S', e)", "%E*S"),
+        ("FORMAT_DATE('%p', e)", "%p"),
+        ("FORMAT_DATETIME('%Z', dt)", "%Z"),
+        ("FORMAT_DATETIME('%Ez', dt)", "%Ez"),
+        ("FORMAT_TIME('%Y', TIME '10:00:00')", "%Y"),
+        ("FORMAT_TIME('%e', TIME '10:00:00')", "%e"),
+        ("FORMAT_TIME('%E4Y', TIME '10:00:00')", "%E4Y"),
+    ],
+)
+def test_an_element_that_a_value_lacks_is_refused_with_its_place(expression: str, element: str):
+    with pytest.raises(module("sql").SqlError) as raised:
+        evaluate(expression)
+    assert "is not translated (line 1, column " in raised.value.message
+    assert raised.value.action == f"Remove '{element}', which the value lacks."
