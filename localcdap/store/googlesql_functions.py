@@ -200,6 +200,7 @@ _SPACES: Final = r"[\s\v\x{85}\x{a0}\x{2028}\x{2029}\p{Zs}]+"
 _INDEX: Final = _fail_with("'Array index ' || i || ' is out of bounds'")
 _FLOAT_ERROR: Final = "'Floating point error in function: {}(' || {} || ')'"
 _NOT_FINITE: Final = "(isinf({0}) OR isnan({0}))"
+_OVERFLOW: Final = "'date or time overflow: year ' || year(v)"
 _IS_VALUE: Final = "isfinite(CAST({} AS DOUBLE))"
 _MINUTES: Final = "datediff('minute', v AT TIME ZONE 'UTC', v AT TIME ZONE z)"
 _MACROS: Final = (
@@ -207,6 +208,10 @@ _MACROS: Final = (
     f"not_equal(a, b) AS a <> b OR ({_NAN.format('a')} AND b IS NOT NULL)",
     f"least(most, v) AS CASE WHEN {_NAN.format('most')} THEN most ELSE v END",
     f"sign(v) AS cast_to_type(CASE WHEN {_NAN.format('v')} THEN v ELSE sign(v) END, v)",
+    (
+        "check_year(v) AS CASE WHEN year(v) NOT BETWEEN 1 AND 9999 THEN cast_to_type(CAST("
+        f"{_fail_with(_OVERFLOW)} AS VARCHAR), v) ELSE v END"
+    ),
     f"less(a, b) AS a < b AND (NOT {_NAN.format('b')} OR a IS NULL)",
     f"less_or_equal(a, b) AS a <= b AND (NOT {_NAN.format('b')} OR a IS NULL)",
     (

@@ -51,6 +51,11 @@ def evaluate(expression: str) -> Any:
         ("SIGN(i) + 9223372036854775806", 9223372036854775807),
         ("SAFE_NEGATE(smallest)", None),
         ("SAFE_NEGATE(i)", -5),
+        ("DATE_ADD(d, INTERVAL 0 DAY)", datetime.date(9999, 12, 31)),
+        ("DATETIME_SUB(dt, INTERVAL 23 HOUR)", datetime.datetime(9999, 12, 31)),
+        ("CAST(TIMESTAMP_SUB(ts, INTERVAL 23 HOUR) AS STRING)", "9999-12-31 00:00:00+00"),
+        ("SAFE.DATE_ADD(d, INTERVAL 1 DAY)", None),
+        ("DATE_ADD(CAST(NULL AS DATE), INTERVAL 1 DAY)", None),
         ("FORMAT_DATE('%Y-%m-%d %D %F %e%%H %a', e)", "2026-01-01 01/01/26 2026-01-01  1%H Thu"),
         ("FORMAT_TIME('%H:%M:%E3S %T %p', TIME '10:00:00')", "10:00:00.000 10:00:00 AM"),
         ("FORMAT_TIMESTAMP('%Z %H%z', TIMESTAMP '2026-01-01 10:00:00')", "UTC 10+0000"),
@@ -63,7 +68,17 @@ def test_values_are_those_of_the_reference(expression: str, value: Any):
 
 @pytest.mark.parametrize(
     ("expression", "message"),
-    [("-smallest", "int64 overflow"), ("ABS(smallest)", "int64 overflow")],
+    [
+        ("-smallest", "int64 overflow"),
+        ("ABS(smallest)", "int64 overflow"),
+        ("DATE_ADD(d, INTERVAL 1 DAY)", "date or time overflow: year 10000"),
+        ("DATE_ADD(dt, INTERVAL 1 HOUR)", "date or time overflow: year 10000"),
+        ("DATE_SUB('0001-01-01', INTERVAL 1 DAY)", "date or time overflow: year 0"),
+        ("DATETIME_ADD(dt, INTERVAL 1 HOUR)", "date or time overflow: year 10000"),
+        ("DATETIME_SUB(dt, INTERVAL 9999 YEAR)", "date or time overflow: year 0"),
+        ("TIMESTAMP_ADD(ts, INTERVAL 1 HOUR)", "date or time overflow: year 10000"),
+        ("TIMESTAMP_SUB(ts, INTERVAL -1 HOUR)", "date or time overflow: year 10000"),
+    ],
 )
 def test_what_a_type_does_not_hold_fails_in_the_words_of_bigquery(expression: str, message: str):
     text = f"SELECT {expression} FROM d.t"  # noqa: S608
