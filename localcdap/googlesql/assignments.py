@@ -51,6 +51,7 @@ def check_assignment(columns: str, values: str, *, inserts: bool) -> bool:
     """
     pairs = zip(_split_struct(columns), _split_struct(values), strict=False)
     for (column, wanted), (name, given) in pairs:
+        _check_text(column, _name_type(wanted), name)
         if not _takes(wanted, given, is_literal=name.startswith(LITERAL)):
             verb = "which cannot be inserted into column" if inserts else "cannot be assigned to"
             subject = "Value has type" if inserts else "Value of type"
@@ -58,6 +59,17 @@ def check_assignment(columns: str, values: str, *, inserts: bool) -> bool:
                 f"{subject} {_name_type(given)} {verb} {column}, which has type {_name_type(wanted)}"
             )
     return True
+
+
+def _check_text(column: str, wanted: str, name: str) -> None:
+    """Check that a STRING literal has the form of its column's type.
+
+    :param name: of the value; that of a STRING literal has the types that its text can have.
+    :raises AssignmentError: when it has not.
+    """
+    types = name.removeprefix(f"{LITERAL}_STRING")
+    if types != name and ("STRING", wanted) in _COERCED_LITERALS and wanted not in types.split("_"):
+        raise AssignmentError(f"Could not cast literal to type {wanted}, that of column {column}")
 
 
 def _takes(wanted: str, given: str, *, is_literal: bool) -> bool:

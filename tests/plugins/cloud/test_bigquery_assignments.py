@@ -58,6 +58,12 @@ def execute(text: str, columns: str) -> list[tuple[Any, ...]]:
         ("INSERT INTO d.t (d, dt) VALUES ('2026-01-01', '2026-01-01 12:00:00')", "dt", (NOON,)),
         ("INSERT INTO d.t (dt) VALUES (DATE '2026-01-01')", "CAST(dt AS DATE)", (DAY,)),
         ("INSERT INTO d.t (a) VALUES ([]), ([1, 2])", "a", ([1, 2],)),
+        ("INSERT INTO d.t (s) SELECT 'epoch'", "s", ("epoch",)),
+        (
+            "INSERT INTO d.t (ts) VALUES ('2026-01-01T12:00:00Z'), ('2026-01-01 12:00:00+00')",
+            "CAST(ts AS TIMESTAMP)",
+            (NOON,),
+        ),
         (
             "INSERT INTO d.t (st) VALUES (STRUCT(1 AS x, '2026-01-01' AS `y, z`))",
             "st",
@@ -150,3 +156,29 @@ def test_other_values_are_refused_in_the_words_of_bigquery(text: str, message: t
     assert pattern.format(given, column, wanted) in found.message
     assert "(line 1, column " in found.message
     assert found.action == "Convert the value with CAST."
+
+
+@pytest.mark.parametrize(
+    ("text", "type", "column"),
+    [
+        ("INSERT INTO d.t (d) VALUES ('2026-01-01'), ('2026-01-01 10:00:00')", "DATE", "d"),
+        ("INSERT INTO d.t (s, d) VALUES ('epoch', 'epoch')", "DATE", "d"),
+        ("INSERT INTO d.t (dt) SELECT '2026-01-01 10:00:00+05'", "DATETIME", "dt"),
+        ("INSERT INTO d.t (s, ts) SELECT 'a', '2026/01/01' AS x", "TIMESTAMP", "ts"),
+        ("UPDATE d.t SET d = ' 2026-01-01' WHERE true", "DATE", "d"),
+        (
+            "MERGE d.t USING d.u ON FALSE WHEN NOT MATCHED THEN INSERT (d) VALUES ('today')",
+            "DATE",
+            "d",
+        ),
+    ],
+)
+def test_a_literal_of_another_form_is_refused(text: str, type: str, column: str):
+    with pytest.raises(duckdb.Error) as raised:
+        execute(text, "*")
+
+    found = module("failures").explain_failure(str(raised.value), None, text, [0])
+
+    assert (
+        f"Could not cast literal to type {type}, that of column {column} (line 1" in found.message
+    )

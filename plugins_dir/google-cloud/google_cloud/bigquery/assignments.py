@@ -5,15 +5,19 @@ A check compares types that DuckDB knows before it runs a statement, so that it 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
 from .calls import call, get_type_name
+from .casts import LITERALS
 
 _HELD: Final = "googlesql_held"
 _GIVEN: Final = "googlesql_given"
 _LITERAL: Final = "googlesql_literal"
 """The names of literals begin with this; more literals fit a column than other values of their types."""
+_TIMES: Final = {"DATE": "DATE", "DATETIME": "DATETIME", "TIMESTAMP": "TIMESTAMPTZ", "TIME": "TIME"}
+"""The types that a STRING literal can have, and their names in sqlglot."""
 
 
 def check_assignments(parsed: Any, target: Any) -> None:
@@ -115,7 +119,7 @@ def _describe_row(values: Sequence[Any]) -> Any:
         if _is_default(value):
             shown = exp.Null()
         elif _is_literal(value):
-            name, shown = f"{_LITERAL}_{number}", _replace_literal(value)
+            name, shown = f"{_name_literal(value)}_{number}", _replace_literal(value)
         members.append(exp.PropertyEQ(this=exp.to_identifier(name), expression=shown))
     return exp.Struct(expressions=members)
 
@@ -137,6 +141,14 @@ def _is_literal(value: Any) -> bool:
         inner = inner.this
         return isinstance(inner, exp.Literal) and not inner.is_string
     return isinstance(inner, exp.Literal | exp.Array | exp.Struct)
+
+
+def _name_literal(literal: Any) -> str:
+    """Return a name for a literal; that of a STRING has the types that BigQuery reads from its text."""
+    if not literal.is_string:
+        return _LITERAL
+    types = [name for name, key in _TIMES.items() if re.fullmatch(LITERALS[key], literal.name)]
+    return "_".join((_LITERAL, "STRING", *types))
 
 
 def _replace_literal(value: Any) -> Any:
@@ -162,5 +174,5 @@ def _name_literals(query: Any) -> Any:
     for column in list(named.expressions):
         value = column.this if isinstance(column, exp.Alias) else column
         if _is_literal(value):
-            column.replace(exp.alias_(value.copy(), _LITERAL))
+            column.replace(exp.alias_(value.copy(), _name_literal(value)))
     return named

@@ -63,6 +63,11 @@ _RULES: Final = (
         "Convert the value with CAST.",
     ),
     _Rule(
+        r"(?P<whole>Could not cast literal to type \w+, that of column (?P<name>.*))",
+        "{whole}",
+        "Correct the literal, or convert it, for example with PARSE_DATE.",
+    ),
+    _Rule(
         r"Overflow in \w+ of DECIMAL.*? \((?P<values>.*)\)",
         "numeric overflow: {values}",
         "Calculate with FLOAT64.",
