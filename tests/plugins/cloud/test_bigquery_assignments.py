@@ -59,6 +59,8 @@ def execute(text: str, columns: str) -> list[tuple[Any, ...]]:
         ("INSERT INTO d.t (dt) VALUES (DATE '2026-01-01')", "CAST(dt AS DATE)", (DAY,)),
         ("INSERT INTO d.t (a) VALUES ([]), ([1, 2])", "a", ([1, 2],)),
         ("INSERT INTO d.t (s) SELECT 'epoch'", "s", ("epoch",)),
+        ("INSERT INTO d.t (i, d) SELECT i, '2026-01-01' FROM d.u ORDER BY i", "d", (DAY,)),
+        ("INSERT INTO d.t (i, s) SELECT i, 'b' x FROM d.u ORDER BY x", "s", ("b",)),
         (
             "INSERT INTO d.t (ts) VALUES ('2026-01-01T12:00:00Z'), ('2026-01-01 12:00:00+00')",
             "CAST(ts AS TIMESTAMP)",

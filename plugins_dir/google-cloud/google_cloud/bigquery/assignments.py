@@ -168,11 +168,12 @@ def _name_literals(query: Any) -> Any:
     from sqlglot import expressions as exp
 
     named = query.copy()
-    clauses = ("group", "having", "order", "qualify")
-    if not isinstance(named, exp.Select) or any(named.args.get(each) for each in clauses):
+    if not isinstance(named, exp.Select):
         return named
+    clauses = [named.args.get(each) for each in ("group", "having", "order", "qualify")]
+    used = {column.name for each in clauses if each for column in each.find_all(exp.Column)}
     for column in list(named.expressions):
         value = column.this if isinstance(column, exp.Alias) else column
-        if _is_literal(value):
+        if _is_literal(value) and column.alias not in used:
             column.replace(exp.alias_(value.copy(), _name_literal(value)))
     return named
