@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from localcdap.googlesql.assignments import check_assignment
 from localcdap.googlesql.casts import CastError, divide_numerics, parse_int64, to_string
 from localcdap.googlesql.fingerprint import farm_fingerprint
 from localcdap.googlesql.json_strings import to_json_string
@@ -123,8 +124,13 @@ def _fail(message: str) -> None:
     raise GoogleSqlError(message)
 
 
+def _check_assignment(columns: str, values: str, inserts: bool) -> bool:
+    return check_assignment(columns, values, inserts=inserts)
+
+
 _FUNCTIONS: Final[dict[str, tuple[Any, str]]] = {
     "fail": (_fail, "BIGINT"),
+    "check_assignment": (_check_assignment, "BOOLEAN"),
     "format": (_format, "VARCHAR"),
     "farm_fingerprint": (_unless_null(lambda v: farm_fingerprint(_encode(v))), "BIGINT"),
     "divide_numerics": (_unless_null(divide_numerics), "DECIMAL(38, 9)"),
@@ -194,11 +200,18 @@ _SPACES: Final = r"[\s\v\x{85}\x{a0}\x{2028}\x{2029}\p{Zs}]+"
 _INDEX: Final = _fail_with("'Array index ' || i || ' is out of bounds'")
 _FLOAT_ERROR: Final = "'Floating point error in function: {}(' || {} || ')'"
 _NOT_FINITE: Final = "(isinf({0}) OR isnan({0}))"
+_OVERFLOW: Final = "'date or time overflow: year ' || year(v)"
 _IS_VALUE: Final = "isfinite(CAST({} AS DOUBLE))"
 _MINUTES: Final = "datediff('minute', v AT TIME ZONE 'UTC', v AT TIME ZONE z)"
 _MACROS: Final = (
     f"equal(a, b) AS a = b AND (NOT {_NAN.format('a')} OR b IS NULL)",
     f"not_equal(a, b) AS a <> b OR ({_NAN.format('a')} AND b IS NOT NULL)",
+    f"least(most, v) AS CASE WHEN {_NAN.format('most')} THEN most ELSE v END",
+    f"sign(v) AS cast_to_type(CASE WHEN {_NAN.format('v')} THEN v ELSE sign(v) END, v)",
+    (
+        "check_year(v) AS CASE WHEN year(v) NOT BETWEEN 1 AND 9999 THEN cast_to_type(CAST("
+        f"{_fail_with(_OVERFLOW)} AS VARCHAR), v) ELSE v END"
+    ),
     f"less(a, b) AS a < b AND (NOT {_NAN.format('b')} OR a IS NULL)",
     f"less_or_equal(a, b) AS a <= b AND (NOT {_NAN.format('b')} OR a IS NULL)",
     (

@@ -68,7 +68,12 @@ def module(name: str) -> Any:
         (
             "MERGE d.t USING d.u AS s ON t.id = s.id WHEN NOT MATCHED THEN INSERT ROW",
             "d.t",
-            'MERGE INTO "d.t" AS "t" USING "d.u" AS s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *',
+            (
+                'MERGE INTO "d.t" AS "t" USING (SELECT * FROM (SELECT * FROM "d.u" AS s) AS googlesql_given '
+                'WHERE GOOGLESQL_CHECK_ASSIGNMENT(TYPEOF((SELECT googlesql_held FROM (SELECT * FROM "d.t") '
+                "AS googlesql_held LIMIT 0)), TYPEOF(googlesql_given), TRUE)) AS s ON t.id = s.id "
+                "WHEN NOT MATCHED THEN INSERT *"
+            ),
         ),
         (
             "WITH a AS (SELECT CAST(1 AS NUMERIC) AS n) SELECT * EXCEPT (n) FROM a",
@@ -149,12 +154,12 @@ def test_what_cannot_be_translated_is_refused_with_its_place(text: str, reported
 
 def test_temporary_tables_have_no_dataset_and_are_in_no_list_of_changes():
     found = module("statements").translate_statements(
-        "CREATE OR REPLACE TEMP TABLE T AS SELECT 1 AS a; INSERT INTO _SESSION.t VALUES (2);"
+        "CREATE OR REPLACE TEMP TABLE T AS SELECT 1 AS a; DELETE _SESSION.t WHERE true;"
         "CREATE TABLE d.t AS SELECT t.a FROM t; MERGE t USING d.t u ON t.a = u.a WHEN MATCHED THEN DELETE"
     )
     assert [(each.changes, each.sql) for each in found] == [
         (None, 'CREATE OR REPLACE TEMPORARY TABLE "T" AS SELECT CAST(1 AS BIGINT) AS a'),
-        (None, 'INSERT INTO "temp"."main"."t" VALUES (2)'),
+        (None, 'DELETE FROM "temp"."main"."t" AS "t" WHERE TRUE'),
         ("d.t", 'CREATE TABLE "d.t" AS SELECT t.a FROM "temp"."main"."t" AS "t"'),
         (
             None,

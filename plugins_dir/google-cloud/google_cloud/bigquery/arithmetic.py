@@ -184,6 +184,36 @@ def _translate_null_if(node: Any, _: str) -> None:
         node.replace(exp.case().when(equal, exp.Null()).else_(node.this.copy()))
 
 
+def _translate_case(node: Any, _: str) -> None:
+    """Write the comparisons of a CASE with a value as conditions, where both sides can be NaN."""
+    from sqlglot import expressions as exp
+
+    value = node.this
+    compared = [each.this for each in node.args["ifs"]]
+    if value is None or isinstance(value, exp.Tuple | exp.Struct) or _is_no_number(value):
+        return
+    if not _can_be_nan(value) or not any(map(_can_be_nan, compared)):
+        return
+    for other in compared:
+        differs = _can_be_nan(other) and not _is_no_number(other)
+        plain = exp.EQ(this=exp.paren(value.copy()), expression=exp.paren(other.copy()))
+        other.replace(call("equal", value, other) if differs else plain)
+    node.set("this", None)
+
+
+def _translate_least(node: Any, _: str) -> None:
+    """Make NaN the least number, too; DuckDB takes it for the largest."""
+    from sqlglot import expressions as exp
+
+    values = [node.this, *node.expressions]
+    if any(map(_can_be_nan, values)) and not any(map(_is_no_number, values)):
+        node.replace(call("least", exp.Greatest(**node.copy().args), node))
+
+
+def _translate_sign(node: Any, _: str) -> None:
+    node.replace(call("sign", node.this))
+
+
 def _translate_shift(sign: int) -> Callable[[Any, str], None]:
     def translate(node: Any, _: str) -> None:
         from sqlglot import expressions as exp
@@ -209,11 +239,13 @@ ARITHMETIC: Final[dict[str, Callable[[Any, str], None]]] = {
     "Avg": _translate_average,
     "BitwiseLeftShift": _translate_shift(1),
     "BitwiseRightShift": _translate_shift(-1),
+    "Case": _translate_case,
     "Div": _translate_division,
     "EQ": _compare("equal", both=True),
     "GT": _compare("less", both=False, swaps=True),
     "GTE": _compare("less_or_equal", both=False, swaps=True),
     "IntDiv": _translate_whole_division,
+    "Least": _translate_least,
     "LT": _compare("less", both=False),
     "LTE": _compare("less_or_equal", both=False),
     "Pad": _translate_padding,
@@ -226,5 +258,6 @@ ARITHMETIC: Final[dict[str, Callable[[Any, str], None]]] = {
     "SafeMultiply": _translate_safe("Mul"),
     "SafeNegate": _translate_safe("Neg"),
     "SafeSubtract": _translate_safe("Sub"),
+    "Sign": _translate_sign,
     "Sum": _translate_sum,
 }

@@ -32,7 +32,7 @@ _CASTS: Final = {
 """The names of the store's casts by sqlglot's types; the others are those of DuckDB."""
 _DATE: Final = r"\d{4}-\d{1,2}-\d{1,2}"
 _TIME: Final = r"\d{1,2}:\d{1,2}:\d{1,2}(\.\d{0,9})?"
-_LITERALS: Final = {
+LITERALS: Final = {
     "DATE": _DATE,
     "DATETIME": f"{_DATE}([ Tt]{_TIME})?",
     "TIMESTAMP": f"{_DATE}([ Tt]{_TIME})?",
@@ -68,7 +68,7 @@ def _is_plain(kind: str, value: Any) -> bool:
         return False
     if not literal.is_string:
         return literal.name.isdecimal() or kind in ("DOUBLE", "BIGINT")
-    pattern = _LITERALS.get(kind)
+    pattern = LITERALS.get(kind)
     is_right = pattern is not None and re.fullmatch(pattern, literal.name) is not None
     return is_right or kind in ("TEXT", "VARCHAR")
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .arithmetic import ARITHMETIC
+from .calls import call
 from .casts import CASTS, NUMERIC
 from .formats import translate_format, translate_time_format
-from .functions import FUNCTIONS
+from .functions import FUNCTIONS, refuse_months
 from .literals import type_literals
 from .sql import build_translation_error
 
@@ -52,7 +53,15 @@ def _translate_date_function(node: Any, _: str) -> None:
     from sqlglot import expressions as exp
 
     like = exp.cast(node.this.copy(), "DATE") if node.this.is_string else node.this.copy()
-    node.replace(exp.func("CAST_TO_TYPE", node.copy(), like))
+    made = exp.func("CAST_TO_TYPE", node.copy(), like)
+    node.replace(made if isinstance(node, exp.DateTrunc) else call("check_year", made))
+
+
+def _translate_addition(node: Any, text: str) -> None:
+    """Make a result outside the years 1 to 9999 fail, which DuckDB's types hold."""
+    if type(node).__name__.startswith("Timestamp"):
+        refuse_months(node, text)
+    node.replace(call("check_year", node))
 
 
 def _translate_difference(node: Any, _: str) -> None:
@@ -117,11 +126,15 @@ _TRANSLATIONS: Final[dict[str, Callable[[Any, str], None]]] = {
     "DataType": translate_type,
     "DateAdd": _translate_date_function,
     "DateSub": _translate_date_function,
+    "DatetimeAdd": _translate_addition,
+    "DatetimeSub": _translate_addition,
     "DateTrunc": _translate_date_function,
     "Extract": _translate_extract,
     "Format": translate_format,
     "SafeFunc": _translate_safe,
     "StrToTime": _translate_timestamp,
+    "TimestampAdd": _translate_addition,
+    "TimestampSub": _translate_addition,
     "TimestampDiff": _translate_difference,
     "TimeToStr": translate_time_format,
     "UnixToTime": _translate_timestamp,

@@ -58,6 +58,16 @@ _NO_NAME: Final = "Unrecognized name: {name}"
 _NO_MEMBER: Final = "Name {name} not found inside {table}"
 _RULES: Final = (
     _Rule(
+        r"(?P<whole>Value (?:has|of) type .* (?:column|assigned to) (?P<name>.*), which has type .*)",
+        "{whole}",
+        "Convert the value with CAST.",
+    ),
+    _Rule(
+        r"(?P<whole>Could not cast literal to type \w+, that of column (?P<name>.*))",
+        "{whole}",
+        "Correct the literal, or convert it, for example with PARSE_DATE.",
+    ),
+    _Rule(
         r"Overflow in \w+ of DECIMAL.*? \((?P<values>.*)\)",
         "numeric overflow: {values}",
         "Calculate with FLOAT64.",
@@ -66,6 +76,11 @@ _RULES: Final = (
         r"Overflow in \w+ of \w+ \((?P<values>.*)\)",
         "int64 overflow: {values}",
         "Calculate with NUMERIC, or use a function such as SAFE_ADD.",
+    ),
+    _Rule(
+        r"Overflow in negation|Overflow on abs",
+        "int64 overflow",
+        "Calculate with NUMERIC, or use SAFE_NEGATE.",
     ),
     _Rule(r"Type INT128 with value \S+ can't be cast", "int64 overflow", "Sum NUMERICs instead."),
     _Rule(

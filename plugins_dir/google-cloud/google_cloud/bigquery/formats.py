@@ -34,6 +34,13 @@ _RENAMED: Final = {
 }
 """Elements as others of ``strftime``. The offsets are those of times without a zone of their own, in UTC."""
 _OFFSETS: Final = ("%Ez", "%Z", "%z")
+_LACKED: Final = {
+    "TsOrDsToDate": "cHIklMPpRrSsTXZz",
+    "TsOrDsToDatetime": "Zz",
+    "TsOrDsToTime": "AaBbhCcDdeFGgjmQsUuVWwxYyZz",
+}
+"""The letters of the elements that a date, datetime or time lacks, by sqlglot's nodes; BigQuery prints them
+as they are written (``SanitizeFormat`` of ``zetasql/public/functions/date_time_util.cc``)."""
 _COMPUTED: Final = {
     "%-d": "lpad(CAST(day(v) AS VARCHAR), 2, ' ')",  # sqlglot parses %e as %-d
     "%C": "lpad(CAST(year(v) // 100 AS VARCHAR), 2, '0')",
@@ -56,12 +63,11 @@ def translate_time_format(node: Any, text: str) -> None:
     """
     if not node.args["format"].is_string:
         raise build_translation_error(node, text, "Write the format as a text in quotes.")
-    value, zone = _find_time(node), node.args.get("zone")
+    value = _find_time(node)
     parts: list[Any] = []
     pending = ""
     for element in _ELEMENTS.findall(node.args["format"].name):
-        if zone is not None and element in _OFFSETS:
-            raise build_translation_error(node, text, f"Remove '{element}', or the time zone.")
+        _refuse_element(node, element, text)
         plain = _RENAMED.get(element, element)
         if element in _COMPUTED:
             parts += [_format_time(value, pending)] if pending else []
@@ -83,6 +89,19 @@ def translate_time_format(node: Any, text: str) -> None:
     if pending or not parts:
         parts.append(_format_time(value, pending))
     node.replace(_concatenate(parts))
+
+
+def _refuse_element(node: Any, element: str, text: str) -> None:
+    """Refuse an element that has no value, or one that is not known here.
+
+    sqlglot has replaced some elements, so that the text that BigQuery prints for one without a value is not
+    known either.
+    """
+    if node.args.get("zone") is not None and element in _OFFSETS:
+        raise build_translation_error(node, text, f"Remove '{element}', or the time zone.")
+    if element.startswith("%") and element[-1] in _LACKED.get(type(node.this).__name__, ""):
+        shown = "%e" if element == "%-d" else element
+        raise build_translation_error(node, text, f"Remove '{shown}', which the value lacks.")
 
 
 def _find_time(node: Any) -> Any:

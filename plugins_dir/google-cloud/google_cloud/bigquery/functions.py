@@ -262,7 +262,7 @@ def _translate_ieee_division(node: Any, _: str) -> None:
     node.replace(exp.paren(exp.Div(this=dividend, expression=divisor)))
 
 
-def _refuse_months(node: Any, text: str) -> None:
+def refuse_months(node: Any, text: str) -> None:
     """Refuse what BigQuery refuses: parts of dates that have no fixed length, of a TIMESTAMP."""
     unit = node.args["unit"].name.upper()
     if unit in ("WEEK", "MONTH", "QUARTER", "YEAR"):
@@ -308,8 +308,6 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "String": _translate_string,
     "Substring": _translate_substring,
     "Time": _translate_time,
-    "TimestampAdd": _refuse_months,
-    "TimestampSub": _refuse_months,
     "ToCodePoints": _call("to_code_points"),
     "Trim": _translate_trim,
     "TsOrDsToTime": _translate_time,

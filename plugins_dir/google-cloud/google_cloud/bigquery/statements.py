@@ -10,6 +10,7 @@ import msgspec
 from localcdap.api.sql_names import quote_identifier, quote_literal
 from localcdap.api.tables import CreatedTable, Partitioning
 
+from .assignments import check_assignments
 from .created import (
     check_created_columns,
     find_temporary_name,
@@ -107,6 +108,7 @@ def _translate_statement(parsed: Any, text: str, temporary: set[str]) -> Transla
     translate_clauses(parsed)
     translate_expressions(parsed, text)
     _rename_tables(parsed, target, text, temporary)
+    check_assignments(parsed, target)
     temporary.discard(dropped)
     return TranslatedStatement(format_sql(parsed, _DUCKDB), changes, makes, is_query=target is None)
 
