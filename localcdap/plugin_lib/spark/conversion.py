@@ -200,8 +200,10 @@ def read_real(text: Column, kind: str = "double") -> Column:
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    # Spark takes more: nan, inf and infinity in any case.
-    return F.when(text.rlike(rf"\A{DOUBLE}\z"), text.try_cast(kind))
+    value = text.try_cast(kind)
+    # Spark takes more: nan, inf and infinity in any case. A pattern costs more than a cast.
+    is_finite = F.abs(value) < float("inf")
+    return F.when(is_finite, value).when(text.rlike(rf"\A{DOUBLE}\z"), value)
 
 
 def from_text(text: Column, schema: Schema) -> Column:
