@@ -6,6 +6,7 @@ DuckDB with the same query. The query of a view was written by a user, so no oth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -233,7 +234,8 @@ def create_query_tables(
             continue
         engine.register(table.rows_name, opened)
         rows = f"FROM {quote_identifier(table.rows_name)}"
-        if widens or table.name.lower() in viewed:
+        # A column of the name is taken for the table, too: that changes types, but no value.
+        if widens or re.search(rf"(?<!\w){re.escape(table.name.lower())}(?!\w)", viewed):
             found = engine.sql(f"{rows} LIMIT 0")
             types = [str(type) for type in found.types]
             rows = select_wide(found.columns, types, quote_identifier(table.rows_name))

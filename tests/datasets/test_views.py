@@ -105,6 +105,20 @@ def test_columns_of_32_bits_are_read_as_those_of_64(world: World):
     assert held.field("id").schema == Schema.INT  # reading changes nothing
 
 
+def test_only_tables_that_views_name_are_widened_for_them(world: World):
+    append_narrow(world, "s.narrow")
+    append_narrow(world, "s.narrow2")
+    append_narrow(world, "row")
+
+    world.do('CREATE VIEW "s.rows" AS SELECT id FROM "s.narrow2"', changes="s.rows")
+
+    types = {
+        name: world.query(f'SELECT typeof(id) FROM "{name}"')
+        for name in ("s.narrow", "s.narrow2", "row")
+    }
+    assert types == {"s.narrow": [("INTEGER",)], "s.narrow2": [("BIGINT",)], "row": [("INTEGER",)]}
+
+
 def test_the_functions_of_bigquery_are_there_where_a_view_is_read(world: World):
     world.do(
         "CREATE VIEW \"s.printed\" AS SELECT googlesql_format('%t', TYPEOF(price), price) AS p, "
