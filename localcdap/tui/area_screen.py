@@ -23,6 +23,7 @@ from textual.widgets import Input, Static
 from localcdap.api.metadata import MetadataEntity
 from localcdap.tui.routes import AREAS, Area, NavigationTarget
 from localcdap.tui.studio import StudioNode, get_studio
+from localcdap.tui.textual_internals.app import RefreshedScreen
 
 _KEYS: Final = {"semicolon": ";", "comma": ",", "apostrophe": "'", "quotation_mark": '"'}
 """How keys are shown whose names are words."""
@@ -244,7 +245,7 @@ class StudioFooter(Horizontal):
         )
 
 
-class AreaScreen(StudioNode, Screen[None]):
+class AreaScreen(StudioNode, RefreshedScreen[None]):
     """The screen of an area. A subclass implements :meth:`compose_body` and the hooks that it needs."""
 
     AREA: ClassVar[str]

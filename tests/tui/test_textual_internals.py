@@ -15,10 +15,11 @@ from textual.css import stylesheet as textual_stylesheet
 from textual.css.stylesheet import Stylesheet, StylesheetParseError
 from textual.events import Key, MouseDown
 from textual.geometry import Region
+from textual.screen import Screen
 from textual.widgets import DataTable, Input, OptionList, Static, TextArea
 from textual_autocomplete import AutoComplete
 
-from localcdap.tui.textual_internals.app import CachedStylesheet, InternalsApp
+from localcdap.tui.textual_internals.app import CachedStylesheet, InternalsApp, RefreshedScreen
 from localcdap.tui.textual_internals.text_area import HighlightedTextArea
 
 _SOURCES = 100
@@ -108,6 +109,8 @@ def test_the_signatures_of_the_overridden_methods_are_the_known_ones():
             (App, "_prune"),
             (App, "_handle_exception"),
             (App, "_check_action_state"),
+            (Screen, "_invoke_and_clear_callbacks"),
+            (Screen, "_invoke_later"),
             (Stylesheet, "apply"),
             (AwaitRemove, "__init__"),
             (OptionList, "_move_page"),
@@ -121,6 +124,8 @@ def test_the_signatures_of_the_overridden_methods_are_the_known_ones():
         "App._prune": ["self", "nodes", "parent"],
         "App._handle_exception": ["self", "error"],
         "App._check_action_state": ["self", "action", "default_namespace"],
+        "Screen._invoke_and_clear_callbacks": ["self"],
+        "Screen._invoke_later": ["self", "callback", "sender"],
         "Stylesheet.apply": ["self", "node", "animate", "cache"],
         "AwaitRemove.__init__": ["self", "tasks", "post_remove"],
         "OptionList._move_page": ["self", "direction"],
@@ -201,6 +206,27 @@ async def test_a_click_on_what_was_just_removed_has_no_effect():
 
         shown._attach(parent)
         assert app.fault is None
+
+
+async def test_a_callback_after_a_refresh_ends_with_its_widget():
+    app = InternalsApp()
+    async with app.run_test() as pilot:
+        screen = RefreshedScreen[None]()
+        await app.push_screen(screen)
+        kept, removed = Static("kept"), Vertical(Static("child", id="child"))
+        await screen.mount(kept, removed)
+        await pilot.pause()
+        called = []
+
+        await removed.remove()  # as of a dialog that closes after it was given another size
+        screen._invoke_later(lambda: removed.query_one("#child").refresh(), removed)
+        screen._invoke_later(lambda: called.append("kept"), kept)
+        while not called and app.fault is None:
+            await pilot.pause()
+
+        assert not removed.children
+        assert not screen._callbacks
+    assert app.fault is None
 
 
 async def test_an_area_without_styles_is_blank():

@@ -28,9 +28,10 @@ from textual.widgets.button import ButtonVariant
 from localcdap.api.errors import LocalcdapError, SettingsError
 from localcdap.text import sanitize_for_terminal
 from localcdap.tui.studio import StudioNode
+from localcdap.tui.textual_internals.app import RefreshedScreen
 
 
-class DialogScreen(StudioNode, ModalScreen[ScreenResultType]):
+class DialogScreen(StudioNode, RefreshedScreen[ScreenResultType], ModalScreen[ScreenResultType]):
     """A dialog over a screen; ``escape`` and the button Cancel close it without an answer.
 
     A subclass implements :meth:`compose_body` and sets the width of the frame ``#dialog``. The ids

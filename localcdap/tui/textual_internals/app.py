@@ -26,7 +26,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 from textual.events import Event, InputEvent, MouseDown
 from textual.filter import LineFilter
-from textual.screen import Screen
+from textual.screen import Screen, ScreenResultType
 from textual.widget import Widget
 from textual.worker import WorkerFailed
 
@@ -322,6 +322,20 @@ class InternalsApp(App[None]):
     def _prune(self, *nodes: Widget, parent: DOMNode | None = None) -> AwaitRemove:
         removal = super()._prune(*nodes, parent=parent)
         return CancellableRemove(removal._tasks, removal._post_remove)
+
+
+class RefreshedScreen(Screen[ScreenResultType]):
+    """A screen on which a callback of ``call_after_refresh`` ends with the widget that asked for it.
+
+    Textual calls it although the widget is being removed by then, and has none of its children any more.
+    """
+
+    async def _invoke_and_clear_callbacks(self) -> None:
+        callbacks, self._callbacks[:] = self._callbacks[:], []
+        for callback, sender in callbacks:
+            if not (isinstance(sender, DOMNode) and sender._pruning):
+                with sender._context():
+                    await invoke(callback)
 
 
 def is_usable(node: DOMNode | None) -> bool:
