@@ -15,8 +15,10 @@ from localcdap.host import open_in_process
 
 from . import generations
 
-LONGEST_S = 0.6
-"""Several updates: one takes some 50 ms."""
+MOST_UPDATES = 6
+"""Before the kill."""
+LONGEST_S = 0.06
+"""The longest wait after them: one update takes some 50 ms."""
 
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.soak)])
@@ -27,20 +29,25 @@ def test_an_update_is_whole(fresh_home, tmp_path: Path, rounds: int) -> None:
     moments = random.Random(5)
     last = 0
     for _ in range(rounds):
-        last = kill_updates(folder, moments.uniform(0, LONGEST_S), last)
-    assert last > 0, "some updates were made"
+        count, after_s = moments.randint(1, MOST_UPDATES), moments.uniform(0, LONGEST_S)
+        last = kill_updates(folder, count, after_s, last)
 
 
-def kill_updates(folder: Path, after_s: float, before: int) -> int:
-    """Let a process update, kill it, and look; return the number of the last update."""
+def kill_updates(folder: Path, count: int, after_s: float, before: int) -> int:
+    """Let a process update, kill it a moment after so many updates, and look.
+
+    :return: the number of the last update.
+    """
     command = [sys.executable, "-m", generations.__name__, str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
+        for number in range(before + 1, before + 1 + count):
+            assert process.stdout.readline() == f"{number}\n"
         time.sleep(after_s)
         process.kill()
         said = process.stdout.read().split("\n")[:-1]
-    acknowledged = int(said[-1]) if said else before
+    acknowledged = int(said[-1]) if said else before + count
     with open_in_process(Home(folder)) as cdap:
         found = cdap.datasets.describe("default", generations.NAME)
         number = int(found.properties["number"])
