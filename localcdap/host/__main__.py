@@ -29,8 +29,10 @@ _PAUSE_S: Final = 0.5
 
 
 def serve(home: Home, report: HostReport, *, expects_run: bool = False) -> None:
-    """Be the host until nobody needs it; do nothing when there is a host. A host whose folder is gone ends
-    as one that is killed: where the folder was moved, the next host finds all that was committed.
+    """Be the host until nobody needs it; do nothing when there is a host.
+
+    A host whose folder is gone, or another one by now, ends as one that is killed: where the folder was
+    moved, the next host finds all that was committed.
 
     :param report: gets the error when the instance cannot be opened.
     """
@@ -53,18 +55,18 @@ def serve(home: Home, report: HostReport, *, expects_run: bool = False) -> None:
     signal.signal(signal.SIGTERM, lambda *_: host.leaving.set())
     report.succeed()
     try:
-        _wait_until_unneeded(host, home.path, idle_s)
+        _wait_until_unneeded(host, idle_s)
     finally:
-        if home.path.exists():
+        if not host.has_lost_folder:
             host.close()
 
 
-def _wait_until_unneeded(host: Host, folder: Path, idle_s: float) -> None:
+def _wait_until_unneeded(host: Host, idle_s: float) -> None:
     """Wait until a client has the host leave, until it was unneeded for some seconds, or until its folder
     was deleted or moved: nobody could reach this host then, and the states of its runs would not change.
     """
     needed = time.monotonic()
-    while folder.exists() and not host.leaving.wait(_PAUSE_S):
+    while not host.has_lost_folder and not host.leaving.wait(_PAUSE_S):
         if host.is_needed or host.is_sending:
             needed = time.monotonic()
         elif time.monotonic() - needed >= idle_s:

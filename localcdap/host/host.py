@@ -12,7 +12,7 @@ from localcdap.home import Home
 from localcdap.host.control import CONTROL, HostControl
 from localcdap.host.services import HostServices
 from localcdap.rpc.host_lock import HostLock
-from localcdap.rpc.host_record import clear_host_record, compute_fingerprint
+from localcdap.rpc.host_record import compute_fingerprint
 from localcdap.rpc.host_start import HostStart
 from localcdap.security.access import AccessChecks
 
@@ -65,6 +65,11 @@ class Host:
         return self._services.checks
 
     @property
+    def has_lost_folder(self) -> bool:
+        """Whether the instance's folder was removed or moved: nobody can reach this host any more."""
+        return self._lock.has_lost_folder
+
+    @property
     def is_needed(self) -> bool:
         """Whether work is in progress or clients are connected."""
         return self._lock.connections > 0 or bool(self._services.list_work())
@@ -91,7 +96,7 @@ class Host:
         if work:
             self._lock.accept_again()
             return work
-        clear_host_record(self._home.path)
+        self._lock.clear_record()
         self.leaving.set()
         return ()
 

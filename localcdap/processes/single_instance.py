@@ -95,6 +95,16 @@ def open_locked(path: Path, patience_s: float = 0.0) -> int | None:
             return descriptor
 
 
+def is_open_file(descriptor: int, path: Path) -> bool:
+    """Return whether a path leads to the file that a descriptor has open: it does not when the file, or a
+    folder around it, was removed, moved or replaced.
+    """
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
 def take_lock(path: Path, patience_s: float = 0.0) -> int | None:
     """Hold the lock of a file and write the id of this process to it; see :func:`open_locked`.
 

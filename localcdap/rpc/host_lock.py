@@ -20,7 +20,7 @@ from typing import Final
 
 from localcdap.api.errors import ConflictError, HostError, HostSilentError, StoreError
 from localcdap.processes.identity import is_suspended
-from localcdap.processes.single_instance import read_holder, take_lock
+from localcdap.processes.single_instance import is_open_file, read_holder, take_lock
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import (
     HostRecord,
@@ -46,6 +46,13 @@ class HostLock:
         self._lock: int | None = lock
         self._server: Server | None = None
         clear_host_record(home)  # left by a host that was killed; clients must not try to reach it
+
+    @property
+    def has_lost_folder(self) -> bool:
+        """Whether the folder was removed or moved since this lock was taken. What is in its place then, if
+        there is anything, is another instance, which this process must not touch.
+        """
+        return self._lock is not None and not is_open_file(self._lock, self.home / LOCK_FILE)
 
     @property
     def connections(self) -> int:
@@ -74,7 +81,10 @@ class HostLock:
         """
         if self._server is not None or self._lock is None:
             raise ConflictError("This host is listening already, or is closed.")
-        address, key = get_socket_address(self.home), secrets.token_bytes(32)
+        # While the lock is held, no other file has its number: a host in another folder of this name has
+        # another socket.
+        address = get_socket_address(self.home, f"#{os.fstat(self._lock).st_ino}")
+        key = secrets.token_bytes(32)
         Path(address).unlink(missing_ok=True)
         try:
             self._server = Server(address, key, services, perform)
@@ -99,6 +109,11 @@ class HostLock:
             return True
         return self._server.refuse_if_unused(without_pid)
 
+    def clear_record(self) -> None:
+        """Have clients find no host from now on."""
+        if not self.has_lost_folder:
+            clear_host_record(self.home)
+
     def accept_again(self) -> None:
         """Accept new connections after :meth:`refuse_if_unused`."""
         if self._server is not None:
@@ -110,7 +125,7 @@ class HostLock:
         Call this before closing the database that the services use, and :meth:`close` after that.
         """
         if self._server is not None:
-            clear_host_record(self.home)
+            self.clear_record()
             self._server.close(grace_s)
             self._server = None
 

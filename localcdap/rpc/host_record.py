@@ -73,15 +73,17 @@ def clear_host_record(home: Path) -> None:
         file.write(b" " * _RECORD_BYTES)
 
 
-def get_socket_address(home: Path) -> str:
+def get_socket_address(home: Path, distinction: str = "") -> str:
     """Return the path of the socket of the instance in ``home``, which is always the same.
+
+    :param distinction: tells an instance from an earlier one in the same place.
 
     The socket is in a private folder of the user under the temporary directory, because the path of an
     instance may be longer than the limit for sockets.
 
     :raises HostError: when that folder belongs to another user.
     """
-    name = hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:16] + ".sock"
+    name = hashlib.sha256(os.fsencode(f"{home.resolve()}{distinction}")).hexdigest()[:16] + ".sock"
     folder = f"localcdap-{os.getuid()}"
     address = Path(tempfile.gettempdir(), folder, name)
     if len(os.fsencode(address)) > _MOST_ADDRESS_BYTES:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from localcdap.api.errors import DamagedStoreError
+from localcdap.api.errors import DamagedStoreError, StoreError
 from localcdap.store.backup import find_damaged_tables
 from localcdap.store.commit_record import CommitRecord, get_log_path
 from localcdap.store.database_errors import extract_first_line, get_file_size
@@ -155,11 +155,27 @@ class CommitLog:
 
     @contextlib.contextmanager
     def commit(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        """Note what the block commits with this connection; commits of other threads wait meanwhile."""
+        """Note what the block commits with this connection; commits of other threads wait meanwhile.
+
+        :raises StoreError: when the file of the open database was removed, moved or replaced; the block is
+            not entered.
+        """
         with self._turn:
+            self.require_open_file()
             yield
             self._record.note_commit()
             self._checkpoint_long_log(connection)
+
+    def require_open_file(self) -> None:
+        """:raises StoreError: when the database's path leads to another file than the open one, or to nothing
+        at all.
+        """
+        if not self._record.is_of_open_file:
+            raise StoreError(
+                f"The database {self._database} was removed or replaced while this process had it open.",
+                "Open the instance again. If the folder was moved, its database is there, with all that was "
+                "committed.",
+            )
 
     def write_checkpoint(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Move the log into the database file, unless the disk is too full: the next start reads the log."""
@@ -173,6 +189,9 @@ class CommitLog:
     def _checkpoint(self, connection: duckdb.DuckDBPyConnection) -> None:
         from localcdap.store.driver import duckdb
 
+        if not self._record.is_of_open_file:
+            _LOG.warning("%s got no checkpoint: it was removed or replaced", self._database)
+            return
         free = shutil.disk_usage(self._database.parent).free
         if self._record.bytes and free < 2 * self._record.bytes + _SPARE_BYTES:
             _LOG.warning(

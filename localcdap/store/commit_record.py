@@ -19,6 +19,7 @@ import msgspec
 
 from localcdap.api.errors import DamagedStoreError
 from localcdap.decoders import decode_json
+from localcdap.processes.single_instance import is_open_file
 from localcdap.store.database_errors import get_file_size
 from localcdap.store.file_header import read_header, read_open_header
 from localcdap.text import format_size
@@ -51,6 +52,13 @@ class CommitRecord:
         self._iteration, self._state = -1, ""
         self._bytes, self._crc = 0, 0
         self.note_checkpoint()
+
+    @property
+    def is_of_open_file(self) -> bool:
+        """Whether the database's path still leads to the file that DuckDB has open. DuckDB writes and removes
+        the log by its path, which is that of another database otherwise.
+        """
+        return is_open_file(self._file, self._database)
 
     def close(self) -> None:
         """End the record, after DuckDB has closed the database."""

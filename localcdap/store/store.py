@@ -495,12 +495,13 @@ class Store:
     def _reopen(self) -> None:
         """Open the file again after a fatal error, as soon as no thread uses it; nothing committed is lost.
 
-        :raises StoreError: when threads use it, or it cannot be opened.
+        :raises StoreError: when threads use it, when it cannot be opened, or was removed or replaced.
         """
         if self._used:
             raise StoreError(
                 f"The database {self.path} is being opened again after an error.", "Try again."
             )
+        self._commits.require_open_file()
         for cursor in self._idle:
             cursor.close()
         self._idle.clear()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
 from localcdap.api.errors import ConflictError, HostLostError, NotFoundError
@@ -50,6 +51,29 @@ def test_a_host_stays_for_others_and_ends_for_the_last(home: Home):
         # A later call finds the host gone and starts another one.
         while first.host_pid == before:
             assert [n.name for n in first.namespaces.list_namespaces()] == ["default"]
+
+
+def test_a_host_whose_folder_was_made_again_ends_and_leaves_the_new_one_alone(
+    home: Home, tmp_path: Path, fresh_home: Callable[[Path], Path]
+):
+    with closing(Cdap(home)) as old:
+        old.namespaces.create("old")
+        old_host = psutil.Process(old.host_pid)
+        home.path.rename(tmp_path / "moved")
+        fresh_home(home.path)
+        with closing(Cdap(home)) as new:
+            assert new.host_pid != old_host.pid
+            for number in range(20):
+                new.namespaces.create(f"n{number}")
+            old_host.wait()
+            assert read_host_record(home.path).pid == new.host_pid
+            names = {each.name for each in new.namespaces.list_namespaces()}
+            assert names == {"default", *(f"n{number}" for number in range(20))}
+            kill_host(new)
+            assert {each.name for each in new.namespaces.list_namespaces()} == names
+        moved = Home(tmp_path / "moved")
+        with open_in_process(moved) as found:
+            assert {each.name for each in found.namespaces.list_namespaces()} == {"default", "old"}
 
 
 @pytest.mark.slow

@@ -394,3 +394,33 @@ def test_an_error_in_one_of_united_transactions_rolls_all_back_also_when_it_is_c
     with store.transaction() as tx:  # later transactions are separate again
         tx.execute("INSERT INTO united VALUES (2)")
     assert store.read("SELECT count(*) FROM united") == [(1,)]
+
+
+def test_a_store_whose_folder_was_replaced_leaves_the_new_database_alone(tmp_path: Path):
+    path = tmp_path / "instance" / "x.duckdb"
+    fill = "create table t as select range as n from range(20)"
+    program = (
+        "import os, sys; from pathlib import Path; from localcdap.store.store import Store\n"
+        "store = Store(Path(sys.argv[1]))\n"
+        f"with store.transaction() as tx: tx.execute({fill!r})\n"
+        "os._exit(0)"  # as after kill -9: what was committed is in the log
+    )
+    old = Store(path)
+    try:
+        with old.transaction() as tx:
+            tx.execute("create table old (n integer)")
+        shutil.rmtree(path.parent)
+        for _ in range(2):  # there is nothing, and then there is another database
+            with (
+                pytest.raises(StoreError, match="was removed or replaced"),
+                old.transaction() as tx,
+            ):
+                tx.execute("insert into old values (1)")
+            old.write_checkpoint()
+            if not path.exists():
+                subprocess.run([sys.executable, "-c", program, str(path)], check=True)
+        assert old.read("select count(*) from old") == [(0,)]
+    finally:
+        old.close()
+    with Store(path) as new:
+        assert new.read("select count(*) from t") == [(20,)]
