@@ -124,9 +124,10 @@ def format_timestamp() -> str:
     return datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")[:-3]
 
 
-def check_database(path: Path, migrations: Path = SHIPPED) -> None:
+def check_database(path: Path, migrations: Path = SHIPPED, *, may_be_empty: bool = False) -> None:
     """Read all data in a database file.
 
+    :param may_be_empty: whether a file without any table is accepted.
     :raises NotFoundError: when there is no such file.
     :raises DamagedStoreError: when something in it cannot be read, or commits of it are lost.
     :raises StoreError: when it is not a database of localcdap, or of a newer version.
@@ -135,7 +136,8 @@ def check_database(path: Path, migrations: Path = SHIPPED) -> None:
     if not path.is_file():
         raise NotFoundError(f"There is no file {path}.")
     with open_read_only(path) as connection:
-        if not check_applied(connection, path, read_migrations(migrations)):
+        is_empty = not check_applied(connection, path, read_migrations(migrations))
+        if is_empty and not may_be_empty:
             raise StoreError(f"{path} is not a database of localcdap: it is empty.")
         damaged = find_damaged_tables(connection)
     header = read_header(path)

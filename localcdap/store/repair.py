@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -24,6 +25,12 @@ from localcdap.store.commit_record import (
     get_log_path,
     get_record_path,
     get_recorded_iteration,
+)
+from localcdap.store.contents import (
+    Contents,
+    count_missing,
+    describe_missing,
+    read_contents,
 )
 from localcdap.store.database_errors import (
     extract_first_line,
@@ -40,6 +47,7 @@ from localcdap.store.database_file import (
 )
 from localcdap.store.file_header import read_header, rebuild_header
 from localcdap.store.migration import SHIPPED
+from localcdap.text import format_time
 
 if TYPE_CHECKING:
     from localcdap.store.driver import duckdb
@@ -56,15 +64,15 @@ class _Table(NamedTuple):
     name: str
 
 
-def salvage_tables(damaged: Path, target: Path) -> list[str]:
+def salvage_tables(damaged: Path, target: Path) -> dict[str, str]:
     """Copy the tables of a database that can be opened into a new file, without the rows that cannot be read.
 
-    :returns: a text for each table that lost rows.
+    :returns: a text for each table that lost rows, by its name, which has its schema unless that is ``main``.
     :raises DiskFullError: when there is no space for the copy.
     :raises StoreError: when the database cannot be opened, or its catalog cannot be read.
     """
     create_empty(target)
-    lost: list[str] = []
+    lost: dict[str, str] = {}
     with open_read_only(damaged) as connection:
         source = connection.execute("SELECT current_database()").fetchall()[0][0]
         connection.execute(f"ATTACH {quote_literal(target)} AS {_COPY} (READ_WRITE)")
@@ -77,7 +85,7 @@ def salvage_tables(damaged: Path, target: Path) -> list[str]:
             )
             problem = _copy_table(connection, table)
             if problem is not None:
-                lost.append(problem)
+                lost[name if schema == "main" else f"{schema}.{name}"] = problem
         connection.execute(f"CHECKPOINT {_COPY}")
         connection.execute(f"DETACH {_COPY}")
     return lost
@@ -152,11 +160,12 @@ class _Log(NamedTuple):
 def repair_database(
     path: Path, backups: Sequence[Path], kept: Path, migrations: Path = SHIPPED
 ) -> list[str]:
-    """Make a damaged database usable again, by the first of these means that works:
+    """Make a damaged database usable again from what holds most of it: what is left of the file, or a backup.
 
-    the file with its write-ahead log, with the intact beginning of the log, or without it; a new file with
-    all rows that can be read; the same after damaged headers were made again; the first usable backup; none,
-    so that the next start creates a new database.
+    What is left is the first of these that works: the file with its write-ahead log, with the intact
+    beginning of the log, or without it; a new file with all rows that can be read; the same after damaged
+    headers were made again. It is compared with the backup that has the latest change, by :func:`_is_better`.
+    Without either, the next start creates a new database.
 
     :param backups: the newest first.
     :param kept: the new path of the damaged file and of its log.
@@ -176,6 +185,33 @@ def repair_database(
         ) from error
 
 
+class _Candidate(NamedTuple):
+    """A state that may take the place of the damaged database."""
+
+    contents: Contents
+    place: Callable[[], list[str]]
+    """Puts it in place, and returns the steps and losses."""
+    damaged_tables: Set[str] = frozenset()
+    """The tables that have lost rows."""
+
+
+def _is_better(rest: _Candidate, backup: _Candidate) -> bool:
+    """Return whether what is left of the database is better than a backup.
+
+    A whole state is better than one whose last change is earlier: what the earlier one has besides was
+    deleted since. One that has lost rows is better when the backup lacks more entities than it has lost, or
+    when only rows are lost, and the backup has fewer.
+    """
+    if rest.contents.moment < backup.contents.moment:
+        return False
+    lacking = count_missing(backup.contents, rest.contents)
+    lost = count_missing(rest.contents, backup.contents, rest.damaged_tables)
+    if lost:
+        return lost < lacking
+    is_later = rest.contents.moment > backup.contents.moment and not rest.damaged_tables
+    return is_later or lacking > 0 or rest.contents.rows >= backup.contents.rows
+
+
 class _Repair:
     def __init__(self, path: Path, kept: Path, migrations: Path) -> None:
         self._path = path
@@ -188,46 +224,55 @@ class _Repair:
     def run(self, backups: Sequence[Path]) -> list[str]:
         remove_temporary_files(self._path)
         try:
-            steps = self._keep_file()
-            if not steps and self._path.exists():
-                require_space(self._path.parent, self._path.stat().st_size)
-            steps = steps or self._save_tables() or self._save_with_new_header()
-            return steps or self._restore(backups) or self._give_up()
+            rest = self._find_rest()
+            backup = self._find_backup(backups)
+            if rest is not None and (backup is None or _is_better(rest, backup)):
+                missing = backup.contents if backup and rest.damaged_tables else None
+                return [*rest.place(), *_describe_missing(rest, missing)]
+            if backup is not None:
+                return [*backup.place(), *_describe_missing(backup, rest and rest.contents)]
+            return self._give_up()
         finally:
             remove_database(self._copy)
             remove_database(self._saved)
 
-    def _keep_file(self) -> list[str] | None:
-        """Go on with the file itself, if it is intact but for its log."""
+    def _find_rest(self) -> _Candidate | None:
+        """Return what is left of the database."""
+        rest = self._find_intact_file()
+        if rest is None and self._path.exists():
+            require_space(self._path.parent, self._path.stat().st_size)
+        return rest or self._save_tables() or self._save_with_new_header()
+
+    def _find_intact_file(self) -> _Candidate | None:
+        """Return the file itself, if it is intact but for its log."""
         for log in self._list_logs():
-            if _find_problem(self._copy, self._migrations) is not None:
-                continue
-            path, kept = get_log_path(self._path), get_log_path(self._kept)
-            steps = [f"Opened it again with {log.bytes:,} bytes of its write-ahead log."]
-            if path.exists():
-                kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                path.replace(kept)
-                steps = [f"{steps[0]} The whole log is {kept}."]
-            if log.bytes:
-                get_log_path(self._copy).replace(path)
-            get_record_path(self._path).unlink(missing_ok=True)
-            return [*steps, *_describe_loss(log)]
+            if _find_problem(self._copy, self._migrations, may_be_empty=True) is None:
+                return _Candidate(read_contents(self._copy), lambda log=log: self._keep_file(log))  # type: ignore[misc]
         return None
 
-    def _save_tables(self) -> list[str] | None:
+    def _keep_file(self, log: _Log) -> list[str]:
+        """Go on with the file itself and with as much of its log as is intact."""
+        path, kept = get_log_path(self._path), get_log_path(self._kept)
+        steps = [f"Opened it again with {log.bytes:,} bytes of its write-ahead log."]
+        if path.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.replace(kept)
+            steps = [f"{steps[0]} The whole log is {kept}."]
+        if log.bytes:
+            get_log_path(self._copy).replace(path)
+        get_record_path(self._path).unlink(missing_ok=True)
+        return [*steps, *_describe_loss(log)]
+
+    def _save_tables(self) -> _Candidate | None:
         """Create the database again from all rows that can be read."""
         for log in self._list_logs():
             lost = self._salvage()
             if lost is not None:
-                return [
-                    "Created it again from all rows that can be read.",
-                    *_describe_loss(log),
-                    *(f"Lost: {each}." for each in lost),
-                    f"The damaged file is {self._kept}.",
-                ]
+                steps = ["Created it again from all rows that can be read.", *_describe_loss(log)]
+                return self._offer_saved(steps, lost)
         return None
 
-    def _save_with_new_header(self) -> list[str] | None:
+    def _save_with_new_header(self) -> _Candidate | None:
         if not self._path.exists():
             return None
         remove_database(self._copy)  # it may be a link to the database
@@ -243,18 +288,18 @@ class _Repair:
         if lost is None:
             return None
         log = get_log_path(self._kept)
-        return [
+        steps = [
             "Made its damaged header again, and created it again from all rows that can be read.",
             *([] if is_newest else ["Lost: perhaps the changes before the last checkpoint."]),
-            *([f"Lost: the changes in its write-ahead log, {log}."] if log.exists() else []),
-            *(f"Lost: {each}." for each in lost),
-            f"The damaged file is {self._kept}.",
         ]
+        if get_log_path(self._path).exists():
+            steps.append(f"Lost: the changes in its write-ahead log, {log}.")
+        return self._offer_saved(steps, lost)
 
-    def _salvage(self) -> list[str] | None:
-        """Put what can be read of the copy in the place of the database.
+    def _salvage(self) -> Mapping[str, str] | None:
+        """Put what can be read of the copy into a new file.
 
-        :returns: what is lost; None when too little can be read.
+        :returns: what each table has lost, by its name; None when too little can be read.
         """
         remove_database(self._saved)
         try:
@@ -264,25 +309,38 @@ class _Repair:
             raise
         except StoreError:
             return None
-        keep_database(self._path, self._kept)
-        self._saved.replace(self._path)
         return lost
 
-    def _restore(self, backups: Sequence[Path]) -> list[str] | None:
+    def _offer_saved(self, steps: Sequence[str], lost: Mapping[str, str]) -> _Candidate:
+        def place() -> list[str]:
+            keep_database(self._path, self._kept)
+            self._saved.replace(self._path)
+            losses = [f"Lost: {each}." for each in lost.values()]
+            return [*steps, *losses, f"The damaged file is {self._kept}."]
+
+        return _Candidate(read_contents(self._saved), place, lost.keys())
+
+    def _find_backup(self, backups: Sequence[Path]) -> _Candidate | None:
+        """Return the usable backup with the latest change, the newest of several."""
+        best: _Candidate | None = None
         for backup in backups:
             try:
-                restore_database(backup, self._path, self._kept, self._migrations)
-            except DiskFullError:
-                raise
+                check_database(backup, self._migrations)
+                found = read_contents(backup)
             except StoreError:
                 continue
-            moment = datetime.fromtimestamp(backup.stat().st_mtime).astimezone()
-            return [
-                f"Restored the newest usable backup, {backup}.",
-                f"Lost: all changes after {moment:%Y-%m-%d %H:%M:%S}.",
-                f"The damaged file is {self._kept}.",
-            ]
-        return None
+            if best is None or found.moment > best.contents.moment:
+                best = _Candidate(found, partial(self._restore, backup))
+        return best
+
+    def _restore(self, backup: Path) -> list[str]:
+        moment = datetime.fromtimestamp(backup.stat().st_mtime).astimezone()
+        restore_database(backup, self._path, self._kept, self._migrations)
+        return [
+            f"Restored the backup that holds most, {backup}.",
+            f"Lost: all changes after {moment:%Y-%m-%d %H:%M:%S}.",
+            f"The damaged file is {self._kept}.",
+        ]
 
     def _give_up(self) -> list[str]:
         keep_database(self._path, self._kept)
@@ -335,13 +393,22 @@ def _describe_loss(log: _Log) -> list[str]:
     return [f"Lost: {log.lost}."] if log.lost else []
 
 
-def _find_problem(database: Path, migrations: Path) -> str | None:
+def _describe_missing(chosen: _Candidate, other: Contents | None) -> list[str]:
+    """Return a line that names what another state has, and the chosen one has not; none without any."""
+    missing = list(describe_missing(chosen.contents, other)) if other is not None else []
+    if not missing:
+        return []
+    since = f" since {format_time(chosen.contents.moment)}" if chosen.contents.moment else ""
+    return [f"Lost: {', '.join(missing)}{since}."]
+
+
+def _find_problem(database: Path, migrations: Path, *, may_be_empty: bool = False) -> str | None:
     """Return what is damaged in a database; None when it is intact or does not exist.
 
     :raises StoreError: when it is intact but not for this version of localcdap.
     """
     try:
-        check_database(database, migrations)
+        check_database(database, migrations, may_be_empty=may_be_empty)
     except NotFoundError:
         return None
     except DamagedStoreError as error:

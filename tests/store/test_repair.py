@@ -216,6 +216,34 @@ def test_a_flipped_bit_costs_only_the_rows_beside_it(path: Path):
     assert f"{ROWS - rows:,} of {ROWS:,} rows of table main.big" in lost(steps)[0]
 
 
+def test_a_whole_backup_is_better_than_a_file_that_has_lost_rows(path: Path, tmp_path: Path):
+    backup = tmp_path / "backup.duckdb"
+    with Store(path) as store:
+        store.back_up(backup)
+    flip_bit(path, find_block_of_big(path) + 5000)
+
+    steps = repair(path, backup)
+
+    assert "backup.duckdb" in steps[1]
+    assert read(path) == (ROWS, [1, 2, 3])
+
+
+def test_a_file_that_has_lost_few_rows_is_better_than_a_backup_with_fewer(
+    path: Path, tmp_path: Path
+):
+    backup = tmp_path / "backup.duckdb"
+    with Store(path) as store:
+        store.back_up(backup)
+        with store.transaction() as tx:
+            tx.execute("INSERT INTO big SELECT i + 150000, 'later' FROM range(200000) r(i)")
+    flip_bit(path, find_block_of_big(path) + 5000)
+
+    steps = repair(path, backup)
+
+    assert "Created it again" in steps[1]
+    assert read(path)[0] > ROWS
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("position", [3, 20, 4096 + 9, 4096 + 100, 8192 + 9, 8192 + 100])
 def test_a_flipped_bit_in_a_header_is_repaired(path: Path, position: int):

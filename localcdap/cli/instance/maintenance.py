@@ -61,8 +61,8 @@ class Diagnosis(msgspec.Struct):
 @click.command("doctor")
 @flag(
     "--repair",
-    help="First repair a damaged database, from its readable parts or from the newest good backup. No other "
-    "process may use the instance meanwhile.",
+    help="First repair a damaged database, from its readable parts or from the backup that holds most. No "
+    "other process may use the instance meanwhile.",
 )
 @click.option(
     "--skip-event",
