@@ -63,6 +63,7 @@ EVERY_SETTING = """
         runs.recorded_on_clusters = true
         schedules = {catch_up = true}
         host.idle_seconds = 0
+        backups.daily = false
         security.enabled = true
         locations."gs://sales" = "data/sales"
         recordings."plugin:SapOdp" = "generate:7"
@@ -106,6 +107,7 @@ def test_every_setting_can_be_set_in_the_file(file):
         "app.jobs_at_once": 2,
         "app.job_memory_mb": 900,
         "host.idle_seconds": 0,
+        "backups.daily": False,
         "engine.cores": "2",
         "engine.memory": "512m",
         "engine.idle_minutes": 0,

@@ -16,6 +16,7 @@ from localcdap.artifacts.service import ArtifactService
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import of_namespace, requires
 from localcdap.store import dataset_catalog as catalog
+from localcdap.store.backup import BackupReason
 from localcdap.store.store import Store
 from localcdap.text import format_available
 
@@ -47,7 +48,8 @@ class DatasetModuleService:
         When the artifact is refused or broken, the folder is as before.
 
         :param path: the absolute path of a ``.py`` file, a folder or a wheel.
-        :param force: take types from other modules, and types that other modules may use.
+        :param force: take types from other modules, and types that other modules may use. A backup of the
+            database is made before.
         :raises NotFoundError: when there is no such file.
         :raises BadRequestError: when it cannot be copied, or has no dataset types.
         :raises ConflictError: when a rule for modules refuses it.
@@ -61,6 +63,8 @@ class DatasetModuleService:
             raise BadRequestError(
                 f"{path} is in the plugin folder already.", "Add a file of another folder."
             )
+        if force:
+            self._store.back_up_before(BackupReason.FORCE)
         with _replace_file(source, place) as restore:
             self._artifacts.sync(touched=[str(place)], forced=[str(place)] if force else [])
             try:

@@ -26,6 +26,8 @@ from localcdap.version import VERSION
 
 _PAUSE_S: Final = 0.5
 """Seconds between two looks at whether the host is needed, each of which asks the database."""
+_BACKUP_S: Final = 600.0
+"""Seconds between two looks at whether a host that clients use needs a backup."""
 
 
 def serve(home: Home, report: HostReport, *, expects_run: bool = False) -> None:
@@ -65,11 +67,16 @@ def _wait_until_unneeded(host: Host, idle_s: float) -> None:
     """Wait until a client has the host leave, until it was unneeded for some seconds, or until its folder
     was deleted or moved: nobody could reach this host then, and the states of its runs would not change.
     """
-    needed = time.monotonic()
+    needed = looked = time.monotonic()
     while not host.has_lost_folder and not host.leaving.wait(_PAUSE_S):
+        now = time.monotonic()
         if host.is_needed or host.is_sending:
-            needed = time.monotonic()
-        elif time.monotonic() - needed >= idle_s:
+            needed = now
+            if now - looked >= _BACKUP_S:
+                looked = now
+                host.back_up_daily()
+        elif now - needed >= idle_s:
+            host.back_up_daily()
             host.leave()
 
 

@@ -79,6 +79,10 @@ class Host:
         """Whether events are being sent: an idle host ends afterwards, but leaves at once for another one."""
         return self._services.are_sending()
 
+    def back_up_daily(self) -> None:
+        """See :meth:`HostServices.back_up_daily`."""
+        self._services.back_up_daily()
+
     def leave(self, without_pid: int | None = None, keep_for_runs: bool = True) -> Sequence[str]:
         """Refuse clients from now on, unless somebody needs this host; return who does.
 

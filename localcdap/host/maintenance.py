@@ -5,18 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from localcdap.api.errors import ConflictError
 from localcdap.home import Home
 from localcdap.host.cdap import ask_to_leave
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_lock import connect_or_become_host
-from localcdap.store.backup import RestoredDatabase, format_timestamp, restore_database
+from localcdap.store.backup import (
+    DAMAGED,
+    RestoredDatabase,
+    format_timestamp,
+    list_backups,
+    restore_database,
+)
 from localcdap.store.repair import repair_database
 from localcdap.version import VERSION
-
-_DAMAGED: Final = "damaged"
 
 
 def restore(home: Home, backup: Path) -> RestoredDatabase:
@@ -41,16 +44,8 @@ def repair(home: Home) -> list[str]:
     :raises StoreError: when the database is intact but of another version, or cannot be moved.
     """
     with _require_unused(home):
-        found = (
-            each for each in home.backups.glob("*.duckdb") if not each.name.startswith(_DAMAGED)
-        )
-        backups = sorted(found, key=_get_age_key)
-        return repair_database(home.database, backups, _make_kept_path(home, _DAMAGED))
-
-
-def _get_age_key(backup: Path) -> float:
-    """Return a sort key that puts the newest backup first."""
-    return -backup.stat().st_mtime
+        backups = list_backups(home.backups)
+        return repair_database(home.database, backups, _make_kept_path(home, DAMAGED))
 
 
 def _make_kept_path(home: Home, why: str) -> Path:

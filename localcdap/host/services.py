@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Mapping
 from functools import partial
+from typing import Final
 
+from localcdap.api.errors import StoreError
 from localcdap.api.locations import Locations
 from localcdap.apps.jobs.process import JobLauncher
 from localcdap.apps.listeners import AppListeners
@@ -74,6 +77,8 @@ from localcdap.store.structured.admin import StructuredTables
 from localcdap.sync.kind_table import create_kinds
 from localcdap.sync.service import SyncService
 
+_LOG: Final = logging.getLogger(__name__)
+
 
 class HostServices(DataServices):
     """The services of an instance, in the process that has its database open.
@@ -125,7 +130,7 @@ class HostServices(DataServices):
             scheduler = self._open_schedules(store, settings, undo)
             self._open_openlineage(store, home, settings, undo)
             self._open_sync(store)
-            self.database = DatabaseService(store, home.backups)
+            self._open_backups(store, home, settings)
             sync_artifacts(self.artifacts)
             self._app_files = AppFiles(home.app_files, self.namespaces)
             launcher = JobLauncher(
@@ -392,6 +397,10 @@ class HostServices(DataServices):
         """The services by the names under which other processes call them."""
         return {name: getattr(self, entry.attribute) for name, entry in SERVICES.items()}
 
+    def _open_backups(self, store: Store, home: Home, settings: Settings) -> None:
+        self.database = DatabaseService(store, home.backups)
+        self._back_up_daily = store.back_up_daily if settings.backups_daily else lambda: None
+
     def list_work(self, *, with_runs: bool = True) -> list[str]:
         """Return what is in progress, whether or not a client waits for it.
 
@@ -407,6 +416,15 @@ class HostServices(DataServices):
             "events for applications": self._app_listeners.is_busy(),
         }
         return [what for what, is_in_progress in found.items() if is_in_progress]
+
+    def back_up_daily(self) -> None:
+        """Make a backup when nothing is in progress, and the last one is older than a day."""
+        if self.list_work():
+            return
+        try:
+            self._back_up_daily()
+        except StoreError as error:
+            _LOG.warning("No backup was made: %s", error.full_message)
 
     def are_sending(self) -> bool:
         """Whether events are being sent to other systems. A later host would send them too."""

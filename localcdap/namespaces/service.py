@@ -27,6 +27,7 @@ from localcdap.namespaces.model import (
     make_missing_error,
 )
 from localcdap.security.access import of_namespace, open_to_all, requires, shows_visible
+from localcdap.store.backup import BackupReason
 from localcdap.store.store import Store, Transaction
 
 _LOG: Final = logging.getLogger(__name__)
@@ -189,7 +190,8 @@ class NamespaceService:
 
     @requires(of_namespace("name"), Permission.ADMIN)
     def delete(self, name: str, force: bool = False) -> NamespaceDeletion:
-        """Delete a namespace with everything in it. The user's plugin files are moved to the trash.
+        """Delete a namespace with everything in it. The user's plugin files are moved to the trash, and a
+        backup of the database is made before.
 
         :param force: end active runs; otherwise they prevent the deletion.
         :raises NotFoundError: when the namespace does not exist.
@@ -199,6 +201,8 @@ class NamespaceService:
         if name in RESERVED:
             raise ConflictError(f"The namespace '{name}' cannot be deleted.")
         with self._deleting:
+            self.require(name)
+            self._store.back_up_before(BackupReason.DELETION)
             for _ in range(_RELEASES if force else 1):
                 blockers = self._mark_deleted(name)
                 if not blockers:

@@ -76,6 +76,8 @@ class Settings(msgspec.Struct, kw_only=True):
     """The seconds after which the host of the instance ends when no command, studio or program is connected,
     and no run, preview or test is active. A command that finds a host takes a second less than one that
     starts it; an idle host takes 100 MB."""
+    backups_daily: bool = True
+    """Whether the host makes a backup when it has nothing to do and the last one is older than a day."""
     engine_cores: str = "*"
     """The threads of the local Spark server; ``*``: as many as the machine has."""
     engine_memory: str = "2g"
@@ -167,6 +169,7 @@ OPTIONS: Final[dict[str, str]] = {
     "app.jobs_at_once": "app_jobs_at_once",
     "app.job_memory_mb": "app_job_memory_mb",
     "host.idle_seconds": "host_idle_seconds",
+    "backups.daily": "backups_daily",
     "engine.cores": "engine_cores",
     "engine.memory": "engine_memory",
     "engine.idle_minutes": "engine_idle_minutes",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import enum
+import logging
 import os
 import shutil
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +20,7 @@ from localcdap.store.commit_record import get_log_path, get_record_path
 from localcdap.store.database_errors import (
     extract_first_line,
     find_file_fault,
+    get_file_size,
     is_disk_full,
     make_disk_full_error,
     require_space,
@@ -43,8 +46,14 @@ _CURRENT_DATABASE: Final = (
     "JOIN duckdb_databases() USING (database_name) WHERE database_name = current_database()"
 )
 """Name and file of a connection's database, and its size without free blocks, in bytes."""
-_BEFORE_MIGRATION: Final = "before-migration-"
 _MOST_KEPT: Final = 5
+"""The automatic backups of each reason that are kept."""
+_DAY: Final = timedelta(days=1)
+_LOG: Final = logging.getLogger(__name__)
+
+
+DAMAGED: Final = "damaged"
+"""How the name of a damaged database begins that was set aside among the backups."""
 
 
 class Backup(msgspec.Struct, frozen=True):
@@ -107,16 +116,51 @@ def copy_database(connection: duckdb.DuckDBPyConnection, target: Path) -> Backup
     return Backup(str(target), target.stat().st_size)
 
 
-def back_up_before_migration(connection: duckdb.DuckDBPyConnection, folder: Path) -> Backup:
-    """Copy a database into a file named after the current time, and remove the oldest such copies.
+class BackupReason(enum.Enum):
+    """Why localcdap makes a backup by itself; the name of its file begins with it."""
 
+    MIGRATION = "before-migration"
+    DELETION = "before-deletion"
+    FORCE = "before-force"
+    DAY = "daily"
+
+
+def make_automatic_backup(
+    connection: duckdb.DuckDBPyConnection, folder: Path, reason: BackupReason
+) -> Backup | None:
+    """Copy a database into a file named after a reason and the time, and remove the oldest such copies.
+
+    :returns: None when the disk has less than twice the size of the database free: backups are not what fills
+        it. A line of the log says so.
     :raises StoreError: when the copy cannot be written.
     """
-    backup = copy_database(connection, folder / f"{_BEFORE_MIGRATION}{format_timestamp()}.duckdb")
-    copies = sorted(folder.glob(f"{_BEFORE_MIGRATION}*.duckdb"))
-    for old in copies[:-_MOST_KEPT]:
+    _, file, used = connection.execute(_CURRENT_DATABASE).fetchall()[0]
+    used += get_file_size(get_log_path(Path(file)))
+    if shutil.disk_usage(Path(file).parent).free < 2 * used:
+        _LOG.warning("There is no space for a backup of %s (%s)", file, reason.value)
+        return None
+    backup = copy_database(connection, folder / f"{reason.value}-{format_timestamp()}.duckdb")
+    for old in sorted(folder.glob(f"{reason.value}-*.duckdb"))[:-_MOST_KEPT]:
         old.unlink(missing_ok=True)
     return backup
+
+
+def needs_daily_backup(connection: duckdb.DuckDBPyConnection, folder: Path) -> bool:
+    """Return whether a database of the age of a day or more has no backup that is younger than a day."""
+    made = connection.execute("SELECT min(applied) FROM localcdap_migrations").fetchall()[0][0]
+    times = [made, *(_get_time(backup) for backup in list_backups(folder))]
+    age: timedelta = datetime.now(UTC) - max(times)
+    return age >= _DAY
+
+
+def list_backups(folder: Path) -> list[Path]:
+    """Return the backups in a folder, the newest first, without the damaged databases that were set aside."""
+    found = (each for each in folder.glob("*.duckdb") if not each.name.startswith(DAMAGED))
+    return sorted(found, key=_get_time, reverse=True)
+
+
+def _get_time(backup: Path) -> datetime:
+    return datetime.fromtimestamp(backup.stat().st_mtime, UTC)
 
 
 def format_timestamp() -> str:

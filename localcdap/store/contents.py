@@ -75,7 +75,7 @@ Entities: TypeAlias = Mapping[tuple[str, ...], int]
 """The newest version of each entity of a kind, by its key."""
 
 
-class Contents(NamedTuple):
+class DatabaseContents(NamedTuple):
     """What a database holds."""
 
     entities: Mapping[str, Entities]
@@ -86,7 +86,7 @@ class Contents(NamedTuple):
     """The time of the last change that is recorded, in milliseconds; 0 when there is none."""
 
 
-def read_contents(path: Path) -> Contents:
+def read_contents(path: Path) -> DatabaseContents:
     """Read what a closed, intact database holds. It may be of an earlier version, or empty.
 
     :raises StoreError: when it cannot be read.
@@ -107,10 +107,12 @@ def read_contents(path: Path) -> Contents:
             _read_number(connection, f"SELECT count(*) FROM {quote_identifier(*table)}")  # noqa: S608
             for table in list_tables(connection)
         )
-    return Contents(entities, rows, max(moments, default=0))
+    return DatabaseContents(entities, rows, max(moments, default=0))
 
 
-def count_missing(contents: Contents, other: Contents, tables: Set[str] | None = None) -> int:
+def count_missing(
+    contents: DatabaseContents, other: DatabaseContents, tables: Set[str] | None = None
+) -> int:
     """Return how many entities another database has that this one lacks, or has in an older version.
 
     :param tables: count only those that are kept in these tables; None: all.
@@ -119,7 +121,7 @@ def count_missing(contents: Contents, other: Contents, tables: Set[str] | None =
     return sum(len(_find_missing(contents, other, noun)) for noun in kinds)
 
 
-def describe_missing(contents: Contents, other: Contents) -> Iterator[str]:
+def describe_missing(contents: DatabaseContents, other: DatabaseContents) -> Iterator[str]:
     """Yield a text for each kind of which another database has entities that this one lacks, or has in an
     older version, such as ``2 pipelines (default/orders, default/sales)``.
     """
@@ -131,7 +133,9 @@ def describe_missing(contents: Contents, other: Contents) -> Iterator[str]:
             yield f"{_count(len(missing), kind.noun)} ({', '.join(names)}{more})"
 
 
-def _find_missing(contents: Contents, other: Contents, noun: str) -> list[tuple[str, ...]]:
+def _find_missing(
+    contents: DatabaseContents, other: DatabaseContents, noun: str
+) -> list[tuple[str, ...]]:
     mine, theirs = contents.entities.get(noun, {}), other.entities.get(noun, {})
     return sorted(key for key, version in theirs.items() if mine.get(key, -1) < version)
 

@@ -27,7 +27,7 @@ from localcdap.store.commit_record import (
     get_recorded_iteration,
 )
 from localcdap.store.contents import (
-    Contents,
+    DatabaseContents,
     count_missing,
     describe_missing,
     read_contents,
@@ -188,7 +188,7 @@ def repair_database(
 class _Candidate(NamedTuple):
     """A state that may take the place of the damaged database."""
 
-    contents: Contents
+    contents: DatabaseContents
     place: Callable[[], list[str]]
     """Puts it in place, and returns the steps and losses."""
     damaged_tables: Set[str] = frozenset()
@@ -393,7 +393,7 @@ def _describe_loss(log: _Log) -> list[str]:
     return [f"Lost: {log.lost}."] if log.lost else []
 
 
-def _describe_missing(chosen: _Candidate, other: Contents | None) -> list[str]:
+def _describe_missing(chosen: _Candidate, other: DatabaseContents | None) -> list[str]:
     """Return a line that names what another state has, and the chosen one has not; none without any."""
     missing = list(describe_missing(chosen.contents, other)) if other is not None else []
     if not missing:

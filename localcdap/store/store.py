@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from localcdap.api.errors import LocalcdapError, StoreError
 from localcdap.store.backup import (
     Backup,
-    back_up_before_migration,
+    BackupReason,
     copy_database,
     find_damaged_tables,
+    make_automatic_backup,
+    needs_daily_backup,
 )
 from localcdap.store.commit_log import CommitLog, open_after_checkpoint
 from localcdap.store.database_errors import translate_errors
@@ -212,14 +214,15 @@ class Store:
     """The database in the file ``path``, which is created with its folder when it does not exist.
 
     :param migrations: the folder of the SQL files that create and change the tables.
-    :param backups: the folder for a copy that is made before migrations change an existing database; the
-        newest copies of this kind are kept. None: no copy is made.
+    :param backups: the folder for the copies that are made before migrations change an existing database, and
+        at other times; the newest copies of each kind are kept. None: no copy is made.
     :raises StoreError: when the file cannot be used; see :mod:`localcdap.store.database_file` and
         :mod:`localcdap.store.migration`.
     """
 
     def __init__(self, path: Path, migrations: Path = SHIPPED, backups: Path | None = None) -> None:
         self.path: Final = path
+        self._backups: Final = backups
         remove_temporary_files(path)
         self._root = open_after_checkpoint(path)
         self._statements: Final = ParsedStatements()
@@ -241,7 +244,10 @@ class Store:
                     self._root,
                     path,
                     read_migrations(migrations),
-                    lambda: backups and back_up_before_migration(self._root, backups),
+                    lambda: (
+                        backups
+                        and make_automatic_backup(self._root, backups, BackupReason.MIGRATION)
+                    ),
                 )
         except BaseException:
             self._root.close()
@@ -391,6 +397,19 @@ class Store:
         """
         with self._cursor() as cursor, self._translate():
             return copy_database(cursor, target)
+
+    def back_up_before(self, reason: BackupReason) -> None:
+        """Make a backup by itself, for a reason; nothing, in a store without a folder for backups."""
+        if self._backups is not None:
+            with self._cursor() as cursor, self._translate():
+                make_automatic_backup(cursor, self._backups, reason)
+
+    def back_up_daily(self) -> None:
+        """Make a backup when the last one is older than a day."""
+        if self._backups is not None:
+            with self._cursor() as cursor, self._translate():
+                if needs_daily_backup(cursor, self._backups):
+                    make_automatic_backup(cursor, self._backups, BackupReason.DAY)
 
     def write_checkpoint(self) -> None:
         """Move the write-ahead log into the database file; :meth:`close` does that, and a long log."""

@@ -125,3 +125,31 @@ def test_an_instance_in_use_is_left_alone(home, tmp_path):
     assert done.kept is not None
     assert backup.bytes > 0
     assert tables(home) == [("t",)]
+
+
+def test_a_deleted_namespace_comes_back_with_the_backup_that_was_made_before(home):
+    with open_in_process(home) as cdap:
+        cdap.namespaces.create("orders")
+        cdap.namespaces.delete("orders")
+    (backup,) = home.backups.iterdir()
+    assert backup.name.startswith("before-deletion-")
+
+    restore(home, backup)
+
+    with open_in_process(home) as cdap:
+        assert [each.name for each in cdap.namespaces.list_namespaces()] == ["default", "orders"]
+
+
+def test_a_backup_of_a_newer_version_is_refused_with_the_migrations_that_are_missing(home):
+    backup = home.backups / "newer.duckdb"
+    with Store(home.database) as store:
+        with store.transaction() as tx:
+            tx.execute("INSERT INTO localcdap_migrations VALUES (9999, '9999_new', 'x', now())")
+        store.back_up(backup)
+        with store.transaction() as tx:
+            tx.execute("DELETE FROM localcdap_migrations WHERE number = 9999")
+
+    with pytest.raises(StoreError, match="made by a newer localcdap .it has 9999_new"):
+        restore(home, backup)
+
+    assert tables(home) == [("t",)]

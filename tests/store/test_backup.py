@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import os
+import shutil
 import threading
+import time
 
 import duckdb
 import pytest
 
 from localcdap.api.errors import NotFoundError, StoreError
-from localcdap.store.backup import check_database, copy_database, restore_database
+from localcdap.store.backup import (
+    BackupReason,
+    check_database,
+    copy_database,
+    restore_database,
+)
+from localcdap.store.commit_record import get_log_path
 from localcdap.store.store import Store
 
 
@@ -113,6 +122,33 @@ def test_a_backup_is_made_before_a_migration_of_a_database_in_use(path, migratio
     assert rows(copy) == 10
     with Store(path, migrations, backups):
         assert len(list(backups.iterdir())) == 1
+
+
+def test_a_backup_is_made_daily_of_a_database_that_is_older(path, tmp_path):
+    backups = tmp_path / "backups"
+    with Store(path, backups=backups) as store:
+        store.back_up_daily()
+        assert not backups.exists()  # it is new
+        with store.transaction() as tx:
+            tx.execute("UPDATE localcdap_migrations SET applied = applied - INTERVAL 25 HOURS")
+        store.back_up_daily()
+        store.back_up_daily()
+        (made,) = backups.iterdir()
+        assert made.name.startswith("daily-")
+        (backups / "damaged-1.duckdb").write_bytes(b"")  # it does not count
+        old = time.time() - 25 * 3600
+        os.utime(made, (old, old))
+        store.back_up_daily()
+    assert len(list(backups.glob("daily-*"))) == 2
+
+
+def test_no_backup_fills_a_disk(path, tmp_path, monkeypatch):
+    with Store(path, backups=tmp_path / "backups") as store:
+        size = get_log_path(path).stat().st_size
+        usage = shutil.disk_usage(tmp_path)._replace(free=2 * size - 1)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+        store.back_up_before(BackupReason.DELETION)
+    assert not (tmp_path / "backups").exists()
 
 
 def test_few_backups_of_migrations_are_kept(path, migrations, tmp_path):

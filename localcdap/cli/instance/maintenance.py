@@ -18,7 +18,7 @@ from localcdap.cli.errors import NO
 from localcdap.cli.options import Instance, flag, instance_options
 from localcdap.cli.output import StyledText, echo, print_table
 from localcdap.home import Home, find_shipped_plugins
-from localcdap.text import format_time
+from localcdap.text import format_size, format_time, plural
 
 if TYPE_CHECKING:
     from localcdap.host import Cdap
@@ -196,6 +196,7 @@ def _check_instance(instance: Instance) -> Iterator[Finding]:
     with instance.connect() as cdap:
         yield Finding("instance", True, str(instance.home.path))
         yield _check_database(instance.home, cdap.database.find_damage())
+        yield _describe_backups(instance.home)
         yield from _check_privileges(cdap.security.describe())
         broken = cdap.artifacts.list_artifacts(instance.namespace, errors=True)
         found = f"{len(broken)} with errors" if broken else "no errors"
@@ -290,6 +291,18 @@ def _check_database(home: Home, damage: list[str]) -> Finding:
     if damage:
         return Finding("database", False, f"{home.database} is damaged: {'; '.join(damage)}", fix)
     return Finding("database", True, "all tables can be read")
+
+
+def _describe_backups(home: Home) -> Finding:
+    from localcdap.store.backup import list_backups
+
+    backups = list_backups(home.backups)
+    if not backups:
+        return Finding("backups", True, "none yet")
+    size = format_size(sum(each.stat().st_size for each in backups))
+    newest = format_time(int(backups[0].stat().st_mtime * 1000))
+    found = f"{plural(len(backups), 'backup')}, {size}, the newest of {newest}"
+    return Finding("backups", True, found)
 
 
 def _print(diagnosis: Diagnosis) -> None:
