@@ -5,8 +5,14 @@ place, with Spark's own commit of one action, and what it has written stays when
 
 A run's directory records every staging directory before it is made (``staging.jsonl``). When all sinks
 have finished, the journal ``commit.json`` is written and synced: that is the decision. Only then are
-directories renamed. For a run that was interrupted, :func:`recover_commit` finishes a decided commit and
-removes the files of an undecided one; it may be repeated.
+directories renamed. When one cannot be renamed, those that were renamed are moved back and the journal is
+removed. For a run that was interrupted, :func:`recover_commit` finishes a decided commit and removes the
+files of an undecided one; it may be repeated.
+
+Where a run writes into tables, too, the decision is the host's transaction: it loads the rows, renames the
+directories, and commits, or undoes all of it (:mod:`localcdap.runs.effects`).
+
+Each effect of a commit passes :func:`take_step`, so that a test can fail or kill every one of them.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -28,11 +34,14 @@ from localcdap.api.errors import ConflictError
 from localcdap.api.serialization.value_types import decode_schema, encode_schema
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.host import TableLoad
-from localcdap.engine.messages.spool import DatasetFlow, TableLoads
+from localcdap.engine.messages.spool import Committed, DatasetFlow, Move, TableLoads
 from localcdap.files.atomic import sync_to_disk, write_internal_file
 
 _LOG: Final = logging.getLogger("localcdap.engine")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_MOUNTS: Final = Path("/proc/self/mountinfo")
+"""The mounts of Linux; the fifth word of a line is the place, in which blanks are ``\\040``."""
+_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 _STAGING: Final = "staging.jsonl"
 _JOURNAL: Final = "commit.json"
 JOB_DIRECTORY: Final = "_temporary/0"
@@ -43,11 +52,30 @@ _BLOCK_ATTEMPTS: Final = 20
 """Spark may make the directory again between its renaming and the creation of the file."""
 
 
-class Move(msgspec.Struct):
-    """A directory of a sink, to be renamed."""
+class Step(enum.Enum):
+    """The effects of a commit, of its undoing and of its recovery."""
 
-    staging: str
-    final: str
+    RECORD_STAGING = "record a staging directory"
+    MAKE_STAGING = "make a staging directory"
+    CHECK = "check that the commit can be made"
+    DECIDE = "write the journal"
+    MOVE = "rename a staging directory"
+    MOVE_BACK = "rename a final directory back"
+    WITHDRAW = "remove the journal"
+    REMOVE_STAGING = "remove a staging directory"
+    LOAD_ROWS = "write the rows of a table"
+    CHANGE_PARTITIONS = "change the partitions of file sets"
+    RECORD_COMMIT = "record what the run has written"
+
+
+observers: Final[list[Callable[[Step, str], None]]] = []
+"""Called before each step of a commit, with what it is about, such as a path. Only tests add to it."""
+
+
+def take_step(step: Step, subject: object) -> None:
+    """Call the observers of the steps of commits; the caller takes the step after that."""
+    for observe in observers:
+        observe(step, str(subject))
 
 
 class Journal(msgspec.Struct):
@@ -57,6 +85,8 @@ class Journal(msgspec.Struct):
     table_loads: list[TableLoad]
     ends_run: bool = True
     """Whether the run has succeeded when this is committed; otherwise actions follow that can still fail."""
+    moves_with_tables: bool = False
+    """Whether the host makes the moves in the transaction that loads the tables."""
     flows: list[DatasetFlow] = []
     """Where metadata goes along with the records."""
     partitions: list[PartitionChange] = []
@@ -74,14 +104,17 @@ class Recovery(enum.Enum):
 class Folders(Protocol):
     """The file system that sinks write to. Every operation may be repeated."""
 
+    def resolve(self, target: str) -> str:
+        """Return the absolute path of a final directory, which links may lead to."""
+
     def require_free(self, targets: Sequence[str]) -> None:
         """Check that nothing is at the final directories.
 
         :raises ConflictError: for the first that is a file, or a directory with files.
         """
 
-    def require_ready(self, moves: Sequence[Move]) -> None:
-        """Check that the moves can be made.
+    def identify(self, moves: Sequence[Move]) -> list[Move]:
+        """Check that the moves can be made, and return them with the identities of their directories.
 
         :raises ConflictError: when a final directory is not free, or a staging directory was removed.
         """
@@ -94,7 +127,10 @@ class Folders(Protocol):
         """
 
     def move(self, moves: Sequence[Move]) -> None:
-        """Rename the staging directories that still exist."""
+        """Rename all staging directories that were not renamed yet, or none.
+
+        :raises ConflictError: when one cannot be renamed; those that were are moved back.
+        """
 
     def remove(self, directories: Sequence[str]) -> None:
         """Remove directories with their contents, or the files that have replaced them; those that do not
@@ -108,42 +144,73 @@ class Folders(Protocol):
 class LocalFolders:
     """The file system of this machine."""
 
+    def resolve(self, target: str) -> str:
+        """See :meth:`Folders.resolve`. The directory that a link leads to is replaced, not the link."""
+        return os.path.realpath(target)
+
     def require_free(self, targets: Sequence[str]) -> None:
-        """See :meth:`Folders.require_free`."""
+        """See :meth:`Folders.require_free`. A mount point is not free: nothing can be renamed to it."""
         for target in map(Path, targets):
             if target.exists() and not (target.is_dir() and not any(target.iterdir())):
                 raise create_occupied_error(str(target), "directory" if target.is_dir() else "file")
+            if is_mount_point(target):
+                raise ConflictError(
+                    f"the directory '{target}' is a mount point, which the files of a run cannot replace.",
+                    "Write to a directory below it.",
+                )
 
-    def require_ready(self, moves: Sequence[Move]) -> None:
-        """See :meth:`Folders.require_ready`."""
+    def identify(self, moves: Sequence[Move]) -> list[Move]:
+        """See :meth:`Folders.identify`."""
         self.require_free([move.final for move in moves])
         for move in moves:
             if not Path(move.staging).is_dir():
-                raise ConflictError(
-                    f"the files for '{move.final}' were removed while the run wrote them, with the folder "
-                    f"'{move.staging}'.",
-                    "Run it again. Do not truncate or delete a dataset that a run writes.",
-                )
+                raise _create_lost_error(move)
+        return [Move(move.staging, move.final, _identify(move.staging)) for move in moves]
 
     def prepare(self, target: str, staging: str, *, written_by_spark: bool = False) -> None:
         """See :meth:`Folders.prepare`."""
         self.require_free([target])
+        take_step(Step.MAKE_STAGING, staging)
         Path(staging).mkdir(parents=True)
         if written_by_spark:
             make_job_directory(Path(staging))
 
     def move(self, moves: Sequence[Move]) -> None:
         """See :meth:`Folders.move`."""
+        try:
+            for move in moves:
+                _rename(move)
+        except ConflictError as error:
+            left = self.move_back(moves)
+            if not left:
+                raise
+            places = ", ".join(f"'{each.final}'" for each in left)
+            raise ConflictError(
+                f"{error.message} What was written to {places} could not be taken back.",
+                "Remove these directories, and run it again.",
+            ) from error
+
+    def move_back(self, moves: Sequence[Move]) -> list[Move]:
+        """Rename final directories back that were renamed; return the moves for which this was not possible.
+
+        Only directories that are known by their identity are touched.
+        """
+        left = []
         for move in moves:
-            staging = Path(move.staging)
-            # A staging directory that is gone was renamed before a crash.
-            if staging.exists():
-                staging.rename(move.final)
-                sync_to_disk(staging.parent)
+            if not move.identity or _identify(move.final) != move.identity:
+                continue
+            try:
+                take_step(Step.MOVE_BACK, move.final)
+                Path(move.final).rename(move.staging)
+                sync_to_disk(Path(move.final).parent)
+            except OSError:
+                left.append(move)
+        return left
 
     def remove(self, directories: Sequence[str]) -> None:
         """See :meth:`Folders.remove`."""
         for directory in map(Path, directories):
+            take_step(Step.REMOVE_STAGING, directory)
             for path in (directory, _name_blocked(directory)):
                 shutil.rmtree(path, ignore_errors=True)
                 with contextlib.suppress(OSError):
@@ -163,6 +230,56 @@ class LocalFolders:
 
 
 LOCAL: Final = LocalFolders()
+
+
+def is_mount_point(directory: Path) -> bool:
+    """Return whether something is mounted on a directory, also a directory of the same disk."""
+    if directory.is_mount():
+        return True
+    try:
+        mounts = _MOUNTS.read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return False  # only Linux has this file
+    places = (line.split(" ")[4] for line in mounts)
+    return str(directory) in {_ESCAPED.sub(lambda m: chr(int(m[1], 8)), place) for place in places}
+
+
+def _rename(move: Move) -> None:
+    """Rename a staging directory, unless that was done before a crash.
+
+    :raises ConflictError: when it cannot be renamed, or is gone.
+    """
+    staging, final = Path(move.staging), Path(move.final)
+    if not staging.is_dir():
+        if move.identity and _identify(move.final) != move.identity:
+            raise _create_lost_error(move)
+        return
+    try:
+        take_step(Step.MOVE, move.final)
+        staging.rename(final)
+        sync_to_disk(staging.parent)
+    except OSError as error:
+        raise ConflictError(
+            f"the files for '{final}' cannot be put in place: {error.strerror or error}.",
+            "Remove what is there, or write to another path, and run it again.",
+        ) from error
+
+
+def _identify(directory: str) -> str:
+    """Return a text that stays the same when a directory is renamed; empty when there is none."""
+    try:
+        status = Path(directory).stat()
+    except OSError:
+        return ""
+    return f"{status.st_dev}:{status.st_ino}"
+
+
+def _create_lost_error(move: Move) -> ConflictError:
+    return ConflictError(
+        f"the files for '{move.final}' were removed while the run wrote them, with the folder "
+        f"'{move.staging}'.",
+        "Run it again. Do not truncate or delete a dataset that a run writes.",
+    )
 
 
 def make_job_directory(directory: Path) -> None:
@@ -204,7 +321,7 @@ class Staging:
         :param written_by_spark: whether a writer of Spark writes into it, see :func:`make_job_directory`.
         :raises ConflictError: when ``final`` has files, is a file, or is written by two sinks.
         """
-        target = final if _SCHEME.match(final) else os.path.abspath(final)  # noqa: PTH100 - keeps links
+        target = final if _SCHEME.match(final) else self._folders.resolve(final)
         if target in (*self._in_place, *(move.final for move in self._moves)):
             raise ConflictError(
                 f"two sinks write to '{target}'.", "Give each sink a path of its own."
@@ -228,22 +345,32 @@ class Staging:
         partitions: Sequence[PartitionChange] = (),
         *,
         ends_run: bool = True,
+        by_host: bool = False,
     ) -> Journal:
         """Make everything visible; the caller then has the rest of the journal applied.
 
         :param flows: where metadata goes along with the records.
         :param ends_run: whether nothing follows that could still fail the run.
+        :param by_host: whether the host applies the journal, and renames the directories together with the
+            rows of tables.
         :raises ConflictError: when the moves cannot be made any more; nothing is visible then.
         """
-        if self._moves:
-            self._folders.require_ready(self._moves)
-        journal = Journal(self._moves, table_loads, ends_run, list(flows), list(partitions))
+        take_step(Step.CHECK, self._directory)
+        moves = self._folders.identify(self._moves) if self._moves else []
+        with_tables = by_host and bool(table_loads or partitions)
+        journal = Journal(moves, table_loads, ends_run, with_tables, list(flows), list(partitions))
+        take_step(Step.DECIDE, self._directory)
         write_internal_file(
             self._directory / _JOURNAL, msgspec.json.encode(journal, enc_hook=encode_schema)
         )
         self._is_decided = True
-        if self._moves:
-            self._folders.move(self._moves)
+        if moves and not with_tables:
+            try:
+                self._folders.move(moves)
+            except ConflictError:
+                withdraw_commit(self._directory)
+                self._is_decided = False
+                raise
         return journal
 
     def block(self, table_directory: Path) -> None:
@@ -273,6 +400,7 @@ class Staging:
 
     def _record(self, move: Move) -> None:
         path = self._directory / _STAGING
+        take_step(Step.RECORD_STAGING, move.staging)
         with path.open("ab") as file:
             file.write(msgspec.json.encode(move) + b"\n")
             file.flush()
@@ -285,10 +413,16 @@ def recover_commit(
     """Finish the commit of an interrupted run if it was decided, otherwise roll it back. May be repeated.
 
     :returns: which of them, and the journal of a decided commit, whose table loads have still to be applied.
+    :raises ConflictError: when a decided commit cannot be finished; it is undone then.
     """
     journal = read_journal(run_directory)
     if journal is not None:
-        folders.move(journal.moves)
+        if not journal.moves_with_tables:
+            try:
+                folders.move(journal.moves)
+            except ConflictError:
+                undo_commit(run_directory, folders)
+                raise
         return Recovery.COMMITTED, journal
     folders.remove(list_staging_directories(run_directory))
     return Recovery.ROLLED_BACK, None
@@ -302,11 +436,31 @@ def read_journal(run_directory: Path) -> Journal | None:
     return decode_json(journal.read_bytes(), type=Journal, hook=decode_schema)
 
 
+def withdraw_commit(run_directory: Path) -> None:
+    """Remove the journal of a commit whose moves were undone: a recovery removes what was staged then."""
+    take_step(Step.WITHDRAW, run_directory)
+    (run_directory / _JOURNAL).unlink(missing_ok=True)
+    sync_to_disk(run_directory)
+
+
+def undo_commit(run_directory: Path, folders: Folders = LOCAL) -> None:
+    """Undo a commit that cannot be finished, and whose directories were moved back."""
+    withdraw_commit(run_directory)
+    folders.remove(list_staging_directories(run_directory))
+
+
+def create_committed(journal: Journal) -> Committed:
+    """Return the message that a commit was decided."""
+    has_tables = bool(journal.table_loads or journal.partitions)
+    return Committed([move.final for move in journal.moves], journal.flows, has_tables)
+
+
 def create_load_messages(run_id: str, journal: Journal) -> list[TableLoads]:
     """Return the message with the rows and partitions of a commit, if it has any."""
     if not journal.table_loads and not journal.partitions:
         return []
-    return [TableLoads(run_id, journal.table_loads, journal.partitions)]
+    moves = journal.moves if journal.moves_with_tables else []
+    return [TableLoads(run_id, journal.table_loads, journal.partitions, moves)]
 
 
 def list_staging_directories(run_directory: Path) -> list[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from msgspec import UNSET
 
@@ -11,6 +13,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import SYSTEM_PRINCIPAL, Authorizer, Permission, Principal
 from localcdap.api.serialization.value_types import unpack
+from localcdap.engine.commit import LOCAL, Step, take_step
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import (
     Accessed,
@@ -25,6 +28,7 @@ from localcdap.engine.messages.spool import (
     LogLines,
     Message,
     MetadataOperations,
+    Move,
     Progress,
     RecordCounts,
     RunStatus,
@@ -51,6 +55,8 @@ from localcdap.security.authorizer import ALLOW_ALL
 from localcdap.security.principals import act_as
 from localcdap.store.store import Store, Transaction
 from localcdap.store.tables import NamespaceTables
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 class RunEffects:
@@ -109,6 +115,7 @@ class RunEffects:
         if poison.payload:
             lost = unpack(poison.payload, Message)
             if isinstance(lost, TableLoads):
+                LOCAL.remove([move.staging for move in lost.moves])
                 names = {load.name for load in lost.loads} | {
                     each.dataset for each in lost.partitions
                 }
@@ -116,6 +123,7 @@ class RunEffects:
         with self._store.transaction() as transaction:
             run = self._records.get_in(transaction, self._id)
             run.error = run.error or RunError(message, action)
+            self._note(transaction, message, level="ERROR")
             self._records.change(transaction, run)
 
     def refuse_run(self, error: LocalcdapError) -> None:
@@ -137,6 +145,9 @@ class RunEffects:
         self._records.change(transaction, run)
 
     def _commit(self, transaction: Transaction, run: Run, message: Committed) -> None:
+        if message.has_tables and not self._records.has_loaded(transaction, run.run):
+            return  # nothing of it is visible
+        take_step(Step.RECORD_COMMIT, run.run)
         run.written += [each for each in message.directories if each not in run.written]
         for warning in self._records.metadata.record_writes(transaction, run):
             self._note(transaction, warning)
@@ -158,7 +169,7 @@ class RunEffects:
         run = self._records.get_in(transaction, self._id)
         match message:
             case StatusChanged():
-                _set_status(run, message)
+                self._set_status(transaction, run, message)
             case Counted():
                 for name, counts in message.stages.items():
                     run.stages[name] = _to_stage_counts(counts)
@@ -179,6 +190,12 @@ class RunEffects:
                 run.error = to_run_error(message)
         self._records.change(transaction, run)
 
+    def _set_status(self, transaction: Transaction, run: Run, message: StatusChanged) -> None:
+        has_ended = run.status.is_end
+        _set_status(run, message)
+        if run.status is RunStatus.COMPLETED and not has_ended:
+            self._note(transaction, f"Pipeline '{run.pipeline}' succeeded", level="INFO")
+
     def _propagate(
         self, transaction: Transaction, run: Run, flows: Sequence[DatasetFlow]
     ) -> Sequence[str]:
@@ -198,12 +215,23 @@ class RunEffects:
             self._authorizer.enforce(principal, dataset, [Permission.WRITE])
         with act_as(principal):
             self._write_tables(transaction, loads)
+            if partitions:
+                take_step(Step.CHANGE_PARTITIONS, run.run)
             self._datasets.change_partitions(transaction, partitions)
+        # The directories become visible last: what is left is to commit, or to undo all of it.
+        transaction.on_rollback(lambda: self._move_back(message.moves))
+        LOCAL.move(message.moves)
         run.tables += [load.name for load in loads if load.name not in run.tables]
         self._records.change(transaction, run)
 
+    def _move_back(self, moves: Sequence[Move]) -> None:
+        """Take the directories back that were renamed in a transaction that rolls back."""
+        for move in LOCAL.move_back(moves):
+            _LOG.error("%s: '%s' could not be taken back; remove it.", self._id, move.final)
+
     def _write_tables(self, transaction: Transaction, loads: Sequence[TableLoad]) -> None:
         for load in loads:
+            take_step(Step.LOAD_ROWS, load.name)
             files = sorted(Path(load.directory).glob("*.parquet"))
             target = (transaction, load.namespace, load.name, load.schema)
             if load.key is None:

@@ -390,12 +390,16 @@ class RunRecords:
             )
         self._documents.remove_unused(transaction, namespace)
 
+    def has_loaded(self, transaction: Transaction, run: str) -> bool:
+        """Return whether the rows of a run were loaded into their tables."""
+        rows = transaction.execute("SELECT tables_loaded FROM runs WHERE run = ?", (run,))
+        return bool(rows[0][0])
+
     def mark_loaded(self, transaction: Transaction, run: str) -> bool:
         """Record that the rows of a run were loaded into their tables. Return whether they were not
         before.
         """
-        rows = transaction.execute("SELECT tables_loaded FROM runs WHERE run = ?", (run,))
-        if rows[0][0]:
+        if self.has_loaded(transaction, run):
             return False
         transaction.execute("UPDATE runs SET tables_loaded = true WHERE run = ?", (run,))
         return True

@@ -14,7 +14,7 @@ import pytest
 from localcdap.api.errors import ConflictError
 from localcdap.api.schema import Schema
 from localcdap.engine import commit
-from localcdap.engine.commit import Recovery, Staging, recover_commit
+from localcdap.engine.commit import Recovery, Staging, Step, recover_commit
 from localcdap.engine.messages.host import TableLoad
 
 ROWS = Schema.record("rows", [("n", Schema.LONG.as_nullable)])
@@ -112,6 +112,119 @@ def test_files_that_are_removed_meanwhile_are_an_error_and_nothing_is_visible(pl
         staging.commit([])
 
     assert not two.exists()
+
+
+def test_a_link_leads_to_the_directory_that_is_written(places, tmp_path):
+    run, one, two = places
+    one.mkdir(parents=True)
+    two.symlink_to(one, target_is_directory=True)
+    staging = Staging(run, "r1")
+    stage(staging, two)
+    with pytest.raises(ConflictError, match="two sinks"):
+        staging.create_directory(str(one))
+
+    staging.commit([])
+
+    assert (one / "part-0").exists()
+    assert two.is_symlink()
+
+
+def test_a_mount_point_is_refused_before_anything_is_written(places, tmp_path, monkeypatch):
+    run, one, _ = places
+    place = one.with_name("with blank")
+    place.mkdir(parents=True)
+    mounts = tmp_path / "mountinfo"
+    escaped = str(place).replace(" ", "\\040")
+    mounts.write_text(f"1 2 8:1 / / rw - ext4 /dev/sda rw\n3 1 8:1 /x {escaped} rw - ext4 d rw\n")
+    monkeypatch.setattr(commit, "_MOUNTS", mounts)
+
+    with pytest.raises(ConflictError, match="is a mount point") as caught:
+        Staging(run, "r1").create_directory(str(place))
+
+    assert caught.value.corrective_action == "Write to a directory below it."
+    assert hidden(tmp_path) == []
+
+
+def block(monkeypatch, *faults):
+    """Have steps fail, by the name of the path that they are about."""
+
+    def fail(step, subject):
+        if (step, Path(subject).name) in faults:
+            raise OSError("it does not work")
+
+    monkeypatch.setattr(commit, "observers", [fail])
+
+
+def test_a_directory_that_cannot_be_renamed_takes_the_others_back(places, monkeypatch, tmp_path):
+    run, one, two = places
+    staging = Staging(run, "r1")
+    stage(staging, one, two)
+    block(monkeypatch, (Step.MOVE, "two"))
+
+    with pytest.raises(ConflictError, match=f"the files for '{two}' cannot be put in place"):
+        staging.commit([])
+    staging.roll_back()
+
+    assert not one.exists()
+    assert hidden(tmp_path) == []
+    assert recover_commit(run) == (Recovery.ROLLED_BACK, None)
+
+
+def test_what_cannot_be_taken_back_is_named(places, monkeypatch):
+    run, one, two = places
+    staging = Staging(run, "r1")
+    stage(staging, one, two)
+    block(monkeypatch, (Step.MOVE, "two"), (Step.MOVE_BACK, "one"))
+
+    with pytest.raises(ConflictError, match=f"What was written to '{one}' could not be taken back"):
+        staging.commit([])
+
+
+def interrupt(places, monkeypatch):
+    """A commit that is decided; the process is killed before the first directory is renamed."""
+    run, one, two = places
+    staging = Staging(run, "r1")
+    stage(staging, one, two)
+
+    class Killed(BaseException):
+        pass
+
+    def kill(step, _):
+        if step is Step.MOVE:
+            raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(commit, "observers", [kill])
+        with pytest.raises(Killed):
+            staging.commit([])
+
+
+def test_a_recovery_that_cannot_rename_undoes_the_commit(places, monkeypatch, tmp_path):
+    run, one, two = places
+    interrupt(places, monkeypatch)
+    two.write_text("taken")
+
+    with pytest.raises(ConflictError, match="cannot be put in place"):
+        recover_commit(run)
+
+    assert not one.exists()
+    assert two.read_text() == "taken"
+    assert hidden(tmp_path) == []
+    assert recover_commit(run) == (Recovery.ROLLED_BACK, None)
+
+
+def test_a_removed_staging_directory_is_no_renamed_one(places, monkeypatch, tmp_path):
+    run, one, two = places
+    interrupt(places, monkeypatch)
+    for each in hidden(tmp_path):
+        shutil.rmtree(each)
+    two.mkdir()  # by somebody else
+
+    with pytest.raises(ConflictError, match=f"the files for '{one}' were removed"):
+        recover_commit(run)
+
+    assert not one.exists()
+    assert two.is_dir()
 
 
 def test_roll_back_removes_what_was_staged(places, tmp_path):

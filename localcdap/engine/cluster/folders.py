@@ -8,6 +8,7 @@ reach (``gs://…``) Spark is asked whether there are files.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.errors import EngineError
 from localcdap.engine.cluster import folder_task
-from localcdap.engine.commit import Move, create_occupied_error
+from localcdap.engine.commit import create_occupied_error
+from localcdap.engine.messages.spool import Move
 from localcdap.engine.spark_internals import send_module_by_value
 
 if TYPE_CHECKING:
@@ -41,9 +43,14 @@ class ClusterFolders:
         ):
             raise create_occupied_error(*found)
 
-    def require_ready(self, moves: Sequence[Move]) -> None:
-        """See :meth:`Folders.require_ready`; that staging directories are there is not checked."""
+    def resolve(self, target: str) -> str:
+        """See :meth:`Folders.resolve`; only the cluster knows its links."""
+        return os.path.abspath(target)  # noqa: PTH100 - keeps links
+
+    def identify(self, moves: Sequence[Move]) -> list[Move]:
+        """See :meth:`Folders.identify`; that staging directories are there is not checked."""
         self.require_free([move.final for move in moves])
+        return list(moves)
 
     def prepare(self, target: str, staging: str, *, written_by_spark: bool = False) -> None:
         """See :meth:`Folders.prepare`."""

@@ -15,14 +15,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from localcdap.api.errors import EngineError
+from localcdap.api.errors import ConflictError, EngineError
 from localcdap.api.serialization.value_types import unpack
 from localcdap.engine.cluster.folders import ClusterFolders
 from localcdap.engine.commit import (
     LOCAL,
     Folders,
-    Move,
     Recovery,
+    create_committed,
     create_load_messages,
     list_staging_directories,
     read_journal,
@@ -48,6 +48,7 @@ from localcdap.engine.messages.spool import (
     Failed,
     JobMessage,
     Message,
+    Move,
     RunStatus,
     StatusChanged,
     TableLoads,
@@ -97,7 +98,14 @@ def _create_missing_messages(
         return [_create_unfinished_failure(run_directory, gone), create_status(RunStatus.FAILED)]
     if (run_directory / AT_WORK).exists() and read_journal(run_directory) is None:
         return [_create_at_work_failure(run_directory, gone), create_status(RunStatus.FAILED)]
-    end, journal = recover_commit(run_directory, _choose_folders(run_directory))
+    try:
+        end, journal = recover_commit(run_directory, _choose_folders(run_directory))
+    except ConflictError as error:
+        message = f"{gone} Its commit could not be finished, and was undone: {error.message}"
+        return [
+            Failed(None, message, error.corrective_action, []),
+            create_status(RunStatus.FAILED),
+        ]
     if end is Recovery.ROLLED_BACK or journal is None:
         failed = Failed(None, gone, "Run it again; nothing of it became visible.", [])
         return [failed, create_status(RunStatus.FAILED)]
@@ -106,7 +114,7 @@ def _create_missing_messages(
     if TableLoads not in known and (journal.table_loads or journal.partitions):
         missing += create_load_messages(read_order(run_directory).run_id, journal)
     if Committed not in known:
-        missing.append(Committed([move.final for move in journal.moves], journal.flows))
+        missing.append(create_committed(journal))
     if not journal.ends_run:
         action = "What its sinks wrote is in place; check which of the actions after them have still to run."
         return [*missing, Failed(None, gone, action, []), create_status(RunStatus.FAILED)]
@@ -118,7 +126,11 @@ class _SettledFolders:
 
     def require_free(self, targets: Sequence[str]) -> None: ...
 
-    def require_ready(self, moves: Sequence[Move]) -> None: ...
+    def resolve(self, target: str) -> str:
+        return target
+
+    def identify(self, moves: Sequence[Move]) -> list[Move]:
+        return list(moves)
 
     def prepare(self, target: str, staging: str, *, written_by_spark: bool = False) -> None: ...
 

@@ -23,7 +23,7 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.decoders import convert
 from localcdap.engine.cluster.folders import ClusterFolders
 from localcdap.engine.cluster.shipment import Shipment
-from localcdap.engine.commit import Journal, Staging, create_load_messages
+from localcdap.engine.commit import Journal, Staging, create_committed, create_load_messages
 from localcdap.engine.driver.execution import Cancellation, Killed, end_operations
 from localcdap.engine.driver.progress_report import (
     TASK_MESSAGES,
@@ -48,7 +48,6 @@ from localcdap.engine.local.worker_slots import FOLDER, end_workers, take_slot
 from localcdap.engine.messages.orders import SPOOL, TABLES, WorkOrder
 from localcdap.engine.messages.spool import (
     Accessed,
-    Committed,
     Counted,
     Failed,
     Message,
@@ -228,7 +227,9 @@ class RunDriver:
         self._cancellation.disarm()
         ends_run = not workflow.has_ending_steps
         journal = self._staging.commit(
-            run.table_loads, workflow.list_flows(), run.partitions, ends_run=ends_run
+            *(run.table_loads, workflow.list_flows(), run.partitions),
+            ends_run=ends_run,
+            by_host=order.host_directory is not None and not order.remote,
         )
         messages = create_commit_messages(order.run_id, journal)
         if workflow.has_ending or list_finishing(run):
@@ -244,7 +245,6 @@ class RunDriver:
             self._cancellation.disarm()
             workflow.run_post_actions(succeeded=True)
             workflow.publish_alerts()
-        _LOG.info("Pipeline '%s' succeeded", order.pipeline)
         spool.append(*messages, create_status(RunStatus.COMPLETED), durable=True)
         return RunStatus.COMPLETED
 
@@ -365,7 +365,7 @@ def create_commit_messages(run_id: str, journal: Journal) -> list[Message]:
     """
     return [
         *create_load_messages(run_id, journal),
-        Committed([move.final for move in journal.moves], journal.flows),
+        create_committed(journal),
     ]
 
 

@@ -151,6 +151,16 @@ class LogLines(msgspec.Struct, tag="logs", tag_field="kind"):
     lines: list[LogLine]
 
 
+class Move(msgspec.Struct):
+    """A directory of a sink, to be renamed."""
+
+    staging: str
+    final: str
+    identity: str = ""
+    """The device and the number of the staging directory, which tell whether it was renamed; empty before the
+    commit, and on a cluster."""
+
+
 class TableLoads(msgspec.Struct, tag="tables", tag_field="kind"):
     """Rows to write into tables, all in one transaction.
 
@@ -161,6 +171,8 @@ class TableLoads(msgspec.Struct, tag="tables", tag_field="kind"):
     loads: list[TableLoad]
     partitions: list[PartitionChange] = []
     """The partitions of file sets that come and go with them."""
+    moves: list[Move] = []
+    """The directories of other sinks that become visible with them."""
 
 
 class DatasetFlow(msgspec.Struct, frozen=True, order=True):
@@ -176,6 +188,8 @@ class Committed(msgspec.Struct, tag="committed", tag_field="kind"):
     directories: list[str]
     flows: list[DatasetFlow] = []
     """Where the pipeline asks for it, what metadata goes along."""
+    has_tables: bool = False
+    """Whether the run has written into tables: when their rows could not be written, nothing is visible."""
 
 
 class Failed(msgspec.Struct, tag="failed", tag_field="kind"):
