@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from localcdap.host import Cdap, open_in_process
 from localcdap.pipeline.library.application_model import Deployment, DeployRequest
 from localcdap.pipeline.service import PipelineRequest
 from localcdap.runs.model import Run, RunRequest
-from tests.e2e.pipelines import csv_source, pipeline, schema, stage
+from tests.e2e.pipelines import csv_source, json_sink, pipeline, schema, stage
 
 OLD = {"id": "int", "name": ["string", "null"]}
 WIDER = {"id": "int", "name": ["string", "null"], "city": ["string", "null"]}
@@ -85,6 +86,30 @@ def test_a_run_of_a_file_changes_a_dataset_only_when_asked(cdap: Cdap, filling):
     assert rows.rows == [[1, "ann", None], [2, "bob", "Rome"]]
     narrow = run(cdap, filling(OLD, "3,cleo"))
     assert narrow.status is RunStatus.COMPLETED, "rows may lack a field that allows null"
+
+
+@pytest.mark.spark
+def test_a_key_may_be_null_in_the_schema_but_not_in_a_record(cdap: Cdap, filling, tmp_path: Path):
+    fields = {"id": ["int", "null"], "name": ["string", "null"]}
+    document = filling(fields, "1,ann")
+    out = tmp_path / "out"
+    document["config"]["stages"].append(json_sink("Files", out))
+    document["config"]["connections"].append({"from": "In", "to": "Files"})
+    deploy(cdap, document)
+
+    done = run(cdap, document, name="fill")
+    assert done.status is RunStatus.COMPLETED, done.error
+    assert cdap.tables.read_rows("default", "people", 9).rows == [[1, "ann"]]
+    shutil.rmtree(out)
+
+    filling(fields, "2,bob", ",cleo")
+    failed = run(cdap, document, name="fill")
+    assert failed.status is RunStatus.FAILED
+    assert failed.error.stage == "People"
+    assert "'id'" in failed.error.message
+    assert not out.exists()
+    assert cdap.tables.read_rows("default", "people", 9).rows == [[1, "ann"]]
+    assert failed.written == []
 
 
 def test_a_deployment_creates_and_updates_its_dataset(cdap: Cdap, filling):

@@ -128,7 +128,7 @@ class TableSink(BatchSink):
             require_value(context, get_column(each.name), each.name, each.schema).alias(each.name)
             for each in _require_key(schema, key)
         ]
-        context.write_table(self.config.name, df.select(columns), schema, key)
+        context.write_table(self.config.name, df.select(columns), _require_key(schema, key), key)
 
     def preview(self, df: DataFrame, context: SinkContext) -> None:
         self.write(df, context)
