@@ -52,7 +52,7 @@ _BLOCK_ATTEMPTS: Final = 20
 """Spark may make the directory again between its renaming and the creation of the file."""
 
 
-class Step(enum.Enum):
+class CommitStep(enum.Enum):
     """The effects of a commit, of its undoing and of its recovery."""
 
     RECORD_STAGING = "record a staging directory"
@@ -68,11 +68,11 @@ class Step(enum.Enum):
     RECORD_COMMIT = "record what the run has written"
 
 
-observers: Final[list[Callable[[Step, str], None]]] = []
+observers: Final[list[Callable[[CommitStep, str], None]]] = []
 """Called before each step of a commit, with what it is about, such as a path. Only tests add to it."""
 
 
-def take_step(step: Step, subject: object) -> None:
+def take_step(step: CommitStep, subject: object) -> None:
     """Call the observers of the steps of commits; the caller takes the step after that."""
     for observe in observers:
         observe(step, str(subject))
@@ -170,7 +170,7 @@ class LocalFolders:
     def prepare(self, target: str, staging: str, *, written_by_spark: bool = False) -> None:
         """See :meth:`Folders.prepare`."""
         self.require_free([target])
-        take_step(Step.MAKE_STAGING, staging)
+        take_step(CommitStep.MAKE_STAGING, staging)
         Path(staging).mkdir(parents=True)
         if written_by_spark:
             make_job_directory(Path(staging))
@@ -200,7 +200,7 @@ class LocalFolders:
             if not move.identity or _identify(move.final) != move.identity:
                 continue
             try:
-                take_step(Step.MOVE_BACK, move.final)
+                take_step(CommitStep.MOVE_BACK, move.final)
                 Path(move.final).rename(move.staging)
                 sync_to_disk(Path(move.final).parent)
             except OSError:
@@ -210,7 +210,7 @@ class LocalFolders:
     def remove(self, directories: Sequence[str]) -> None:
         """See :meth:`Folders.remove`."""
         for directory in map(Path, directories):
-            take_step(Step.REMOVE_STAGING, directory)
+            take_step(CommitStep.REMOVE_STAGING, directory)
             for path in (directory, _name_blocked(directory)):
                 shutil.rmtree(path, ignore_errors=True)
                 with contextlib.suppress(OSError):
@@ -255,7 +255,7 @@ def _rename(move: Move) -> None:
             raise _create_lost_error(move)
         return
     try:
-        take_step(Step.MOVE, move.final)
+        take_step(CommitStep.MOVE, move.final)
         staging.rename(final)
         sync_to_disk(staging.parent)
     except OSError as error:
@@ -355,11 +355,11 @@ class Staging:
             rows of tables.
         :raises ConflictError: when the moves cannot be made any more; nothing is visible then.
         """
-        take_step(Step.CHECK, self._directory)
+        take_step(CommitStep.CHECK, self._directory)
         moves = self._folders.identify(self._moves) if self._moves else []
         with_tables = by_host and bool(table_loads or partitions)
         journal = Journal(moves, table_loads, ends_run, with_tables, list(flows), list(partitions))
-        take_step(Step.DECIDE, self._directory)
+        take_step(CommitStep.DECIDE, self._directory)
         write_internal_file(
             self._directory / _JOURNAL, msgspec.json.encode(journal, enc_hook=encode_schema)
         )
@@ -400,7 +400,7 @@ class Staging:
 
     def _record(self, move: Move) -> None:
         path = self._directory / _STAGING
-        take_step(Step.RECORD_STAGING, move.staging)
+        take_step(CommitStep.RECORD_STAGING, move.staging)
         with path.open("ab") as file:
             file.write(msgspec.json.encode(move) + b"\n")
             file.flush()
@@ -438,7 +438,7 @@ def read_journal(run_directory: Path) -> Journal | None:
 
 def withdraw_commit(run_directory: Path) -> None:
     """Remove the journal of a commit whose moves were undone: a recovery removes what was staged then."""
-    take_step(Step.WITHDRAW, run_directory)
+    take_step(CommitStep.WITHDRAW, run_directory)
     (run_directory / _JOURNAL).unlink(missing_ok=True)
     sync_to_disk(run_directory)
 

@@ -13,7 +13,7 @@ from localcdap.api.errors import LocalcdapError
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.security import SYSTEM_PRINCIPAL, Authorizer, Permission, Principal
 from localcdap.api.serialization.value_types import unpack
-from localcdap.engine.commit import LOCAL, Step, take_step
+from localcdap.engine.commit import LOCAL, CommitStep, take_step
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.spool import (
     Accessed,
@@ -147,7 +147,7 @@ class RunEffects:
     def _commit(self, transaction: Transaction, run: Run, message: Committed) -> None:
         if message.has_tables and not self._records.has_loaded(transaction, run.run):
             return  # nothing of it is visible
-        take_step(Step.RECORD_COMMIT, run.run)
+        take_step(CommitStep.RECORD_COMMIT, run.run)
         run.written += [each for each in message.directories if each not in run.written]
         for warning in self._records.metadata.record_writes(transaction, run):
             self._note(transaction, warning)
@@ -216,7 +216,7 @@ class RunEffects:
         with act_as(principal):
             self._write_tables(transaction, loads)
             if partitions:
-                take_step(Step.CHANGE_PARTITIONS, run.run)
+                take_step(CommitStep.CHANGE_PARTITIONS, run.run)
             self._datasets.change_partitions(transaction, partitions)
         # The directories become visible last: what is left is to commit, or to undo all of it.
         transaction.on_rollback(lambda: self._move_back(message.moves))
@@ -231,7 +231,7 @@ class RunEffects:
 
     def _write_tables(self, transaction: Transaction, loads: Sequence[TableLoad]) -> None:
         for load in loads:
-            take_step(Step.LOAD_ROWS, load.name)
+            take_step(CommitStep.LOAD_ROWS, load.name)
             files = sorted(Path(load.directory).glob("*.parquet"))
             target = (transaction, load.namespace, load.name, load.schema)
             if load.key is None:

@@ -41,6 +41,15 @@ from localcdap.artifacts.loading import UsedPlugins, load_plugin, user_frames
 from localcdap.artifacts.model import PluginRef
 from localcdap.decoders import convert
 
+_MOST_FAILURES: Final = 1000
+"""The most failures, and the most warnings, of a stage; one more says that there were others."""
+_LONGEST_TEXT: Final = 20_000
+"""The most characters of a text of a failure."""
+_MOST_FIELDS: Final = 50_000
+"""The most fields of a schema with those of its nested records, and the most entries of another value."""
+_MOST_CHARACTERS: Final = 8 << 20
+"""The most characters of the names in a schema, and of the texts in another value."""
+
 
 class ConfigureOutput(NamedTuple):
     """The values of a stage that have the right type."""
@@ -79,19 +88,24 @@ def check_configure_output(stage: StageConfigurer, failures: FailureCollector) -
 
 
 def plain_failures(failures: Iterable[ValidationFailure]) -> list[ValidationFailure]:
-    """Return the failures with all values converted to texts."""
-    return [
+    """Return the failures with all values converted to texts, up to a number, and texts up to a length."""
+    found = list(failures)
+    kept = [
         ValidationFailure(
             type=plain(failure.type),
-            message=plain(failure.message),
-            corrective_action=_to_plain_or_none(failure.corrective_action),
+            message=_shorten(failure.message) or "",
+            corrective_action=_shorten(failure.corrective_action),
             causes=[_to_plain_cause(cause) for cause in failure.causes],
             stage=_to_plain_or_none(failure.stage),
             field=_to_plain_or_none(failure.field),
             suggested_artifact=_to_artifact(failure.suggested_artifact),
         )
-        for failure in failures
+        for failure in found[:_MOST_FAILURES]
     ]
+    if len(found) > _MOST_FAILURES:
+        more = f"The plugin has {len(found) - _MOST_FAILURES:,} more messages, which are not shown."
+        kept.append(ValidationFailure(kept[-1].type, more, _ACTION, [], stage=kept[-1].stage))
+    return kept
 
 
 def plain(value: object) -> str:
@@ -99,37 +113,77 @@ def plain(value: object) -> str:
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def _shorten(value: object) -> str | None:
+    """Return a value of a failure as a text that can be encoded and is not too long; None for None."""
+    if value is None:
+        return None
+    text = plain(value)
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    return f"{text[:_LONGEST_TEXT]}… ({len(text):,} characters)"
+
+
 class _Check:
     def __init__(self, failures: FailureCollector) -> None:
         self._failures = failures
 
     def schema(self, name: str, value: Any) -> Schema | None:
-        if value is None or isinstance(value, Schema):
-            return value
-        self._refuse(name, value, "a Schema")
-        return None
+        if value is not None and not isinstance(value, Schema):
+            self._refuse(name, value, "a Schema")
+            return None
+        if value is not None and _is_too_large(value):
+            self._refuse_large(name)
+            return None
+        return value
 
     def mapping(self, name: str, value: Any) -> Mapping[Any, Any]:
-        if isinstance(value, Mapping):
-            return value
-        self._refuse(name, value, "a dict")
-        return {}
+        if not isinstance(value, Mapping):
+            self._refuse(name, value, "a dict")
+            return {}
+        if len(value) > _MOST_FIELDS:
+            self._refuse_large(name)
+            return {}
+        return value
 
     def declarations(self, value: Any) -> list[DatasetDeclaration]:
-        if isinstance(value, list) and all(isinstance(e, DatasetDeclaration) for e in value):
-            return value
-        self._refuse("datasets", value, "a list of datasets")
-        return []
+        if not (isinstance(value, list) and all(isinstance(e, DatasetDeclaration) for e in value)):
+            self._refuse("datasets", value, "a list of datasets")
+            return []
+        if len(value) > _MOST_FIELDS:
+            self._refuse_large("datasets")
+            return []
+        return value
 
     def _refuse(self, name: str, value: Any, expected: str) -> None:
         self._failures.add(
             f"The plugin set stage.{name} to a {type(value).__name__}, which is not {expected}.",
-            "Check with the plugin developer to make sure it is implemented correctly.",
+            _ACTION,
+        )
+
+    def _refuse_large(self, name: str) -> None:
+        self._failures.add(
+            f"The plugin set stage.{name} to a value with more than {_MOST_FIELDS:,} entries, or with names "
+            f"of more than {_MOST_CHARACTERS:,} characters.",
+            _ACTION,
         )
 
 
+def _is_too_large(schema: Schema) -> bool:
+    """Return whether a schema has too many fields, with those of its nested records, or too long names."""
+    fields, characters, waiting = 0, 0, [schema]
+    while waiting:
+        each = waiting.pop()
+        inner = [part for part in (each.items, each.keys, each.values) if part is not None]
+        waiting += [*inner, *each.members, *(found.schema for found in each.fields or ())]
+        fields += len(each.fields or ()) + len(each.members)
+        characters += len(each.name or "") + sum(len(found.name) for found in each.fields or ())
+        if fields > _MOST_FIELDS or characters > _MOST_CHARACTERS:
+            return True
+    return False
+
+
 def _to_plain_cause(cause: Cause) -> Cause:
-    return Cause({plain(key): plain(value) for key, value in cause.attributes.items()})
+    return Cause({plain(key): _shorten(value) or "" for key, value in cause.attributes.items()})
 
 
 def _to_plain_declaration(declared: DatasetDeclaration) -> DatasetDeclaration:
@@ -332,6 +386,8 @@ def _add_reason(reason: Exception, failures: FailureCollector) -> None:
 
 def _format_exception(error: BaseException) -> str:
     """Return the text of an exception, with its class when the text alone is not clear."""
+    if isinstance(error, SystemExit):
+        return f"it ended its process: SystemExit({error.code!r})"
     text = str(error)
     return (
         f"{type(error).__name__}: {text}"

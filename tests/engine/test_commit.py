@@ -14,7 +14,7 @@ import pytest
 from localcdap.api.errors import ConflictError
 from localcdap.api.schema import Schema
 from localcdap.engine import commit
-from localcdap.engine.commit import Recovery, Staging, Step, recover_commit
+from localcdap.engine.commit import CommitStep, Recovery, Staging, recover_commit
 from localcdap.engine.messages.host import TableLoad
 
 ROWS = Schema.record("rows", [("n", Schema.LONG.as_nullable)])
@@ -159,7 +159,7 @@ def test_a_directory_that_cannot_be_renamed_takes_the_others_back(places, monkey
     run, one, two = places
     staging = Staging(run, "r1")
     stage(staging, one, two)
-    block(monkeypatch, (Step.MOVE, "two"))
+    block(monkeypatch, (CommitStep.MOVE, "two"))
 
     with pytest.raises(ConflictError, match=f"the files for '{two}' cannot be put in place"):
         staging.commit([])
@@ -174,7 +174,7 @@ def test_what_cannot_be_taken_back_is_named(places, monkeypatch):
     run, one, two = places
     staging = Staging(run, "r1")
     stage(staging, one, two)
-    block(monkeypatch, (Step.MOVE, "two"), (Step.MOVE_BACK, "one"))
+    block(monkeypatch, (CommitStep.MOVE, "two"), (CommitStep.MOVE_BACK, "one"))
 
     with pytest.raises(ConflictError, match=f"What was written to '{one}' could not be taken back"):
         staging.commit([])
@@ -190,7 +190,7 @@ def interrupt(places, monkeypatch):
         pass
 
     def kill(step, _):
-        if step is Step.MOVE:
+        if step is CommitStep.MOVE:
             raise Killed
 
     with monkeypatch.context() as patched:

@@ -21,7 +21,7 @@ import pytest
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.schema import Schema
 from localcdap.engine import commit
-from localcdap.engine.commit import Staging, Step, create_committed, create_load_messages
+from localcdap.engine.commit import CommitStep, Staging, create_committed, create_load_messages
 from localcdap.engine.driver.progress_report import create_status
 from localcdap.engine.messages.host import TableLoad
 from localcdap.engine.messages.orders import SPOOL
@@ -108,7 +108,7 @@ def write(folder: Path) -> None:
 
 
 @pytest.fixture
-def observe() -> Iterator[Callable[[Callable[[Step, str], None]], None]]:
+def observe() -> Iterator[Callable[[Callable[[CommitStep, str], None]], None]]:
     """Has a function called at each step of commits."""
     yield commit.observers.append
     commit.observers.clear()
@@ -124,16 +124,16 @@ def test_all_of_it_becomes_visible_together(tmp_path, observe):
 
     assert host.look() == ALL
     assert [step for step, _ in steps] == [
-        Step.LOAD_ROWS,
-        Step.MOVE,
-        Step.MOVE,
-        Step.RECORD_COMMIT,
+        CommitStep.LOAD_ROWS,
+        CommitStep.MOVE,
+        CommitStep.MOVE,
+        CommitStep.RECORD_COMMIT,
     ]
     assert steps[0][1] == []
     host.store.close()
 
 
-FAULTS = [(Step.LOAD_ROWS, "t"), *((Step.MOVE, name) for name in SINKS)]
+FAULTS = [(CommitStep.LOAD_ROWS, "t"), *((CommitStep.MOVE, name) for name in SINKS)]
 
 
 @pytest.mark.parametrize(("step", "name"), FAULTS)
@@ -164,7 +164,7 @@ def test_a_step_that_fails_once_is_repeated_with_all_others(tmp_path, observe, s
 
 def test_what_cannot_be_taken_back_is_named(tmp_path, observe):
     write(tmp_path)
-    observe(make_fault((Step.MOVE, "two"), (Step.MOVE_BACK, "one")))
+    observe(make_fault((CommitStep.MOVE, "two"), (CommitStep.MOVE_BACK, "one")))
     host = Host(tmp_path)
 
     host.consumer.consume()
@@ -175,11 +175,13 @@ def test_what_cannot_be_taken_back_is_named(tmp_path, observe):
     host.store.close()
 
 
-def make_fault(*faults: tuple[Step, str], times: int = 100) -> Callable[[Step, str], None]:
+def make_fault(
+    *faults: tuple[CommitStep, str], times: int = 100
+) -> Callable[[CommitStep, str], None]:
     """Return an observer that fails at steps, by the name of what they are about, so many times."""
     left = iter(range(times))
 
-    def fail(step: Step, subject: str) -> None:
+    def fail(step: CommitStep, subject: str) -> None:
         if (step, Path(subject).name) in faults and next(left, None) is not None:
             raise OSError("it does not work")
 
@@ -190,7 +192,7 @@ def make_fault(*faults: tuple[Step, str], times: int = 100) -> Callable[[Step, s
 def test_a_place_that_is_taken_meanwhile_leaves_nothing_but_what_took_it(tmp_path, observe, name):
     write(tmp_path)
     taken = tmp_path / "out" / name
-    observe(lambda step, _: taken.touch() if step is Step.LOAD_ROWS else None)
+    observe(lambda step, _: taken.touch() if step is CommitStep.LOAD_ROWS else None)
     host = Host(tmp_path)
 
     host.consumer.consume()
@@ -228,7 +230,7 @@ def main(folder: Path, last: int) -> None:
     """Be a host that is killed at a step."""
     count = iter(range(100))
 
-    def kill(step: Step, _: str) -> None:
+    def kill(step: CommitStep, _: str) -> None:
         if next(count) == last:
             os.kill(os.getpid(), signal.SIGKILL)
 

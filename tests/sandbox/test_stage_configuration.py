@@ -91,7 +91,7 @@ def test_schema_error(request_of):
         ("raise ValueError('boom')", "boom"),
         ("{}['key']", "KeyError: 'key'"),
         ("raise RuntimeError", "RuntimeError"),
-        ("sys.exit(4)", "4"),
+        ("sys.exit(4)", "it ended its process: SystemExit(4)"),
         ("def f(): f()\nf()", "maximum recursion depth exceeded"),
     ],
 )
@@ -190,3 +190,45 @@ def test_texts_that_are_none(request_of):
 
     assert (failure.message, failure.corrective_action) == ("17", "\\udcff")
     assert failure.causes[0].attributes["configElement"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        (
+            "stage.output_schema = Schema.record('r', [(f'f{n}', Schema.INT) for n in range(60_000)])",
+            "output_schema",
+        ),
+        (
+            (
+                "inner = Schema.record('i', [(f'f{n}', Schema.INT) for n in range(300)]); "
+                "stage.error_schema = Schema.record('r', [(f'f{n}', inner) for n in range(300)])"
+            ),
+            "error_schema",
+        ),
+        (
+            "stage.output_schema = Schema.record('r', [('x' * 9_000_000, Schema.INT)])",
+            "output_schema",
+        ),
+        ("stage.columns = {str(n): {} for n in range(60_000)}", "columns"),
+    ],
+)
+def test_a_value_that_would_swell_the_host_is_refused(request_of, body, what):
+    result = configure_stage(request_of(body))
+
+    assert f"The plugin set stage.{what} to a value with more than 50,000" in only(result).message
+    assert (result.output_schema, result.error_schema, result.columns) == (None, None, {})
+
+
+def test_failures_are_shown_up_to_a_number_and_a_length(request_of):
+    result = configure_stage(
+        request_of(
+            "for n in range(200_000): stage.failures.add(f'no {n}')\n"
+            "for n in range(2_000): stage.warnings.add('x' * 100_000)"
+        )
+    )
+
+    assert len(result.failures) == len(result.warnings) == 1001
+    assert result.failures[-1].message.startswith("The plugin has 199,000 more messages")
+    assert result.warnings[0].message.endswith("… (100,000 characters)")
+    assert sum(len(each.message) for each in result.warnings) < 21_000_000
