@@ -32,7 +32,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from localcdap.api import LogicalType, Schema, SinkContext, SinkSampleContext, StageError, Type
+from localcdap.api import (
+    AlteredRows,
+    LogicalType,
+    Schema,
+    SinkContext,
+    SinkSampleContext,
+    StageError,
+    Type,
+)
 from localcdap.files.atomic import FileReplacement
 from localcdap.plugin_lib.json_texts import make_json_writer, to_json_column
 from localcdap.plugin_lib.spark.columns import allows_null, get_column, require_value, to_ddl
@@ -238,9 +246,8 @@ def write_delimited(
         known = [F.coalesce(each, F.lit(False)) for each in special]
         is_altered = functools.reduce(lambda one, other: one | other, known)
         altered = F.when(is_altered, F.substring(line, 1, _SHOWN)).alias(_ALTERED)
-        first = F.col(_ALTERED)
         lines = df.select(line.alias("value"), altered)
-        lines = context.observe_altered(lines, _NOT_QUOTED, first.isNotNull(), first)
+        lines = context.observe_altered(lines, AlteredRows(_NOT_QUOTED, F.col(_ALTERED)))
     value = F.col("value")
     if header:
         names = F.lit(delimiter.join(schema.field_names) + "\n")
