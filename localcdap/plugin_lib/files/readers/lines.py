@@ -116,13 +116,12 @@ def read_line_frame(
 def read_valid_lines(
     context: SourceContext, files: Sequence[str], format: LineFormat, split_size: int
 ) -> DataFrame:
-    """Read lines as :data:`VALUE` and :data:`FILE`, without malformed bytes, which are counted."""
+    """Read lines as the columns of :data:`LINES`, without malformed bytes; these are yet to be counted."""
     from pyspark.sql import functions as F  # noqa: N812
 
     lines = read_line_frame(context, files, format, split_size)
     valid = F.when(F.col(REPLACED).isNull(), F.col(VALUE)).otherwise(F.make_valid_utf8(VALUE))
-    marked = lines.withColumn(VALUE, valid)
-    return cast("DataFrame", count_replaced(context, marked, format))
+    return lines.withColumn(VALUE, valid)
 
 
 def split_file(file: str, shown: str, format: LineFormat, split_size: int) -> list[FilePiece]:
@@ -258,7 +257,8 @@ def read_text_files(
         else:
             lines = context.generate(marked, pieces, functools.partial(read_lines, format=asked))
         return cast("DataFrame", count_replaced(context, lines, format))
-    lines = read_valid_lines(context, files, format, split_size)
+    valid = read_valid_lines(context, files, format, split_size)
+    lines = cast("DataFrame", count_replaced(context, valid, format))
     uri = path.format_uri_column(get_column(FILE))
     return lines.select(
         [(uri if f.name == path.name else get_column(VALUE)).alias(f.name) for f in schema]

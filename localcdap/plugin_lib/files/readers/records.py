@@ -117,7 +117,8 @@ def _read_content(
         case "json":
             format = dataclasses.replace(get_line_format(config), skip_header=False)
             lines = read_valid_lines(context, files, format, split_size)
-            return parse_json_lines(context, lines, schema, with_file=config.path_field is not None)
+            with_file = config.path_field is not None
+            return parse_json_lines(context, lines, schema, format, with_file=with_file)
         case "parquet" | "orc" as columnar:
             return read_columnar_files(context, files, schema, columnar)
     format = get_line_format(config)
