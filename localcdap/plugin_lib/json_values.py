@@ -23,9 +23,10 @@ So ``"2"`` is read as an int that must not be null, and refused for a nullable o
 compared exactly, then without case; further members are ignored, and the last of several counts. A member may
 be absent where null is allowed.
 
-What the original alters is altered and noted (:data:`CHANGES`): it reads the first value of a text only, takes
-whole numbers in another form than digits, such as ``9007199254740993.0``, from doubles (``JsonReader.nextLong``)
-and floats from doubles, which may then be infinite, and writes half of a surrogate pair as a question mark.
+What the original alters is altered and noted (:data:`CHANGES`): it reads the first value of a text only, and
+takes whole numbers in another form than digits, such as ``9007199254740993.0``, from doubles
+(``JsonReader.nextLong``), and floats, too, which may then be infinite, and writes half of a surrogate pair
+as a question mark.
 """
 
 from __future__ import annotations

@@ -58,9 +58,9 @@ def read_values(
 ) -> DataFrame:
     """Split lines as :func:`.split_values` does, and convert the values to the fields of a schema.
 
-    The result has the column :data:`FILE` beside them. Empty lines are dropped, unless the schema has one
-    field. Missing values at the end of a line are null. The run fails, with file and line, if a value does
-    not fit its field, or a line has more values than the schema has fields.
+    The result has the column :data:`FILE` beside them. Missing values at the end of a line are null: an empty
+    line becomes nulls. The run fails, with file and line, if a value does not fit its field, or a line has
+    more values than the schema has fields.
 
     :param lines: as :func:`.read_line_frame` reads them.
     """
@@ -71,7 +71,6 @@ def read_values(
     if quoted:
         split = _split_quoted(context, line, config)
         values = F.when(~F.contains(line, F.lit('"')), values).otherwise(split)
-    kept = lines if len(fields) == 1 else lines.filter(line != "")
     too_many = context.raising(_describe_extra_values(schema, quoted=quoted)).cast("array<string>")
     # The check is part of the column, because Spark would split each line again for a filter.
     counted = F.when(F.size(VALUES) <= len(fields), F.col(VALUES)).otherwise(too_many)
@@ -86,7 +85,7 @@ def read_values(
         for text, field in zip(texts, fields, strict=True)
         if needed is None or field.name in needed
     ]
-    rows = kept.withColumn(VALUES, values).withColumn(VALUES, counted)
+    rows = lines.withColumn(VALUES, values).withColumn(VALUES, counted)
     # What is altered is found by the values that were read, so that none is converted twice.
     rows = rows.select(FILE, REPLACED, line.alias(_LINE), VALUES, *columns)
     places = {
@@ -202,12 +201,32 @@ def _build_field(context: SparkContext, text: Column, field: Field) -> Column:
     if _is_boolean(schema):
         value = F.when(text != "", F.lower(text) == "true")
     else:
-        value = from_text(text, schema).cast(to_ddl(schema))
+        value = from_text(text, schema)
+        value = (F.when(_has_no_blanks(text), value) if _is_strict(schema) else value).cast(
+            to_ddl(schema)
+        )
     if not allows_null(schema):
         return F.coalesce(value, failure)
     # An empty text is null. Only the conversion to bytes has a value for it.
     is_bytes = schema.non_nullable == Schema.BYTES
     return F.coalesce(F.when(text != "", value) if is_bytes else value, F.when(text != "", failure))
+
+
+def _is_strict(schema: Schema) -> bool:
+    """Return whether Java's parser of a type refuses blanks around a value (``convertString``)."""
+    inner = schema.non_nullable
+    return inner.type in (Type.INT, Type.LONG) or inner.logical_type is not None
+
+
+def _has_no_blanks(text: Column) -> Column:
+    """Whether no blank or tab, which Spark's casts leave out, is around a number, a date or a time.
+
+    What these may begin with comes after the blanks and control characters. Comparing beginning and end takes
+    less time than a regular expression.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return (text >= "+") & ~F.endswith(text, F.lit(" ")) & ~F.endswith(text, F.lit("\t"))
 
 
 def _is_text(schema: Schema) -> bool:

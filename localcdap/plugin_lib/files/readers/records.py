@@ -223,12 +223,9 @@ def _sample_delimited(
     if any(f.schema.non_nullable not in _PLAIN_VALUES for f in fields):
         return None
     delimiter, quoted = config.value_delimiter, config.enable_quoted_values
-    keeps_empty = len(fields) == 1
 
     def read_rows() -> Iterator[list[Any]]:
         for line in lines:
-            if not line and not keeps_empty:
-                continue
             texts = line.split(delimiter)
             if len(texts) > len(fields) or (quoted and '"' in line):
                 raise _DoubtfulValueError
