@@ -237,15 +237,20 @@ def _has_missing_day(value: Column, schema: Schema) -> Column | None:
         several = [(F.map_keys(value), inner.keys), (F.map_values(value), inner.values)]
     for elements, element in several:
         if element is not None and _has_missing_day(F.lit(None), element) is not None:
-            found.append(F.exists(elements, functools.partial(_is_missing_day, schema=element)))
+            found.append(F.exists(elements, _make_day_test(element)))
     known = [F.ifnull(each, F.lit(False)) for each in found if each is not None]
     return functools.reduce(lambda one, other: one | other, known) if known else None
 
 
-def _is_missing_day(value: Column, schema: Schema) -> Column:
-    is_missing = _has_missing_day(value, schema)
-    assert is_missing is not None  # the caller has found out
-    return is_missing
+def _make_day_test(schema: Schema) -> Callable[[Column], Column]:
+    """Return :func:`_has_missing_day` for a type that contains dates."""
+
+    def has_missing_day(value: Column) -> Column:
+        is_missing = _has_missing_day(value, schema)
+        assert is_missing is not None
+        return is_missing
+
+    return has_missing_day
 
 
 def _contains(schema: Schema, types: frozenset[LogicalType]) -> bool:
