@@ -98,6 +98,7 @@ from localcdap.api.plugin import (
 )
 from localcdap.api.schema import Field, LogicalType, Schema, Type
 from localcdap.api.stage import (
+    AlteredRows,
     Emitter,
     ErrorRecord,
     FinishContext,
@@ -122,6 +123,7 @@ __all__ = [
     "Alert",
     "AlertContext",
     "AlertPublisher",
+    "AlteredRows",
     "AutoJoiner",
     "AutoJoinerContext",
     "BatchAggregator",

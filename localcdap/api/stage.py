@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -41,6 +42,18 @@ FindTable = Callable[[str], "TableShape | None"]
 
 FindSchema = Callable[[str], "Schema | None"]
 """Returns the schema of a dataset by name; None when there is none of that name, or it has no schema."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AlteredRows:
+    """The rows of a DataFrame in which a stage alters a value in one way."""
+
+    change: str
+    """See :meth:`StageContext.count_altered`."""
+    first: Column
+    """A text of an altered row; null for the other rows. The smallest text is kept."""
+    locate: Callable[[str], str] = str
+    """Makes of that text what the warning says; called in this process when the rows have been computed."""
 
 
 class StageConfigurer:
@@ -369,20 +382,11 @@ class SparkContext(StageContext, Protocol):
     needed_fields: Collection[str] | None
     """The output fields that later stages read; None for all of them."""
 
-    def observe_altered(
-        self,
-        df: DataFrame,
-        change: str,
-        is_altered: Column,
-        first: Column,
-        locate: Callable[[str], str] = str,
-    ) -> DataFrame:
+    def observe_altered(self, df: DataFrame, *changes: AlteredRows) -> DataFrame:
         """Return the DataFrame, whose altered rows Spark counts; see :meth:`StageContext.count_altered`.
 
-        :param is_altered: true for a row with an altered value.
-        :param first: a text of the row. Of the altered rows, the smallest text is kept.
-        :param locate: makes of that text what the warning says; called in this process when the rows have
-            been computed.
+        Spark handles each row once more for each call, so that one with several changes costs less than
+        several calls.
         """
 
     def in_batches(

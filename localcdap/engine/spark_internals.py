@@ -215,6 +215,31 @@ def create_observation(name: str) -> Any:
     return LargestObservation(name)
 
 
+def find_last_observation(frame: DataFrame) -> Any | None:
+    """Return the last observation of a DataFrame, if all of its rows are those of the DataFrame; else None.
+
+    Columns may have been left out, renamed, or put into another order, after it.
+    """
+    from pyspark.sql.connect.plan import CollectMetrics, Drop, Project
+
+    plain: Any = frame
+    plan = plain._plan
+    while isinstance(plan, Drop) or (
+        isinstance(plan, Project) and all(_is_reference(column) for column in plan._columns)
+    ):
+        plan = plan._child
+    return plan._observation if isinstance(plan, CollectMetrics) else None
+
+
+def _is_reference(column: Any) -> bool:
+    from pyspark.sql.connect.expressions import ColumnAlias, ColumnReference
+
+    expression = column._expr
+    while isinstance(expression, ColumnAlias):
+        expression = expression._child
+    return isinstance(expression, ColumnReference)
+
+
 def add_below_observations(frame: DataFrame, add: Callable[[DataFrame], DataFrame]) -> DataFrame:
     """Return a DataFrame with columns that are added before its last observations, which do not read them.
 

@@ -22,6 +22,11 @@ nullable, union       ``null``; else the first member whose kind of JSON it is: 
 So ``"2"`` is read as an int that must not be null, and refused for a nullable one. Names of members are
 compared exactly, then without case; further members are ignored, and the last of several counts. A member may
 be absent where null is allowed.
+
+What the original alters is altered and noted (:data:`CHANGES`): it reads the first value of a text only, and
+takes whole numbers in another form than digits, such as ``9007199254740993.0``, from doubles
+(``JsonReader.nextLong``), and floats, too, which may then be infinite, and writes half of a surrogate pair
+as a question mark.
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ from __future__ import annotations
 import base64
 import datetime
 import decimal
+import functools
 import json
 import math
 import re
@@ -50,6 +56,14 @@ from localcdap.java.strings import TRIM_CHARACTERS, round_to_float
 from localcdap.plugin_lib.json_texts import require_boolean
 
 Convert = Callable[[Any], Any]
+Note = Callable[[str], None]
+"""Called with one of :data:`CHANGES` for each value that is altered."""
+CHANGES: Final = (
+    "what follows the first object was left out",
+    "a number that its type does not hold became the nearest one",
+    "half of a surrogate pair became a question mark",
+)
+_REST, _NEAREST, _HALF = CHANGES
 
 
 class JsonNumber(str):
@@ -90,6 +104,8 @@ _DATETIME: Final = re.compile(rf"{_DATE.pattern}T{_TIME.pattern}")
 _ZONE: Final = r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)?(\[[\w/+-]+\])?"
 _TIMESTAMP: Final = re.compile(rf"{_DATE.pattern}([T ]([0-9]{{2}}|{_TIME.pattern}){_ZONE})?")
 _NON_FINITE: Final = ("NaN", "Infinity", "-Infinity")
+_BLANKS: Final = " \t\r\n"
+"""What may stand around a value."""
 _LONGEST_SHOWN: Final = 80
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _KINDS: Final = {
@@ -102,33 +118,44 @@ _KINDS: Final = {
 }
 
 
-def make_json_reader(schema: Schema) -> Callable[[str], Record]:
-    """Return the function from the text of one JSON object to the record.
+def refuse(change: str) -> None:
+    """Refuse to alter a value: the :data:`Note` of those that cannot count.
+
+    :raises JsonValueError: always.
+    """
+    raise JsonValueError(change)
+
+
+def make_json_reader(schema: Schema, note: Note = refuse) -> Callable[[str], Record]:
+    """Return the function from the text of a JSON object to the record.
 
     It raises ValueError, as :func:`decode_json`, when the text is not JSON, and :class:`JsonValueError`
     when it does not fit the schema.
     """
-    convert = make_json_converter(schema, "")
-    return lambda text: convert(decode_json(text))
+    convert = make_json_converter(schema, "", note=note)
+    return lambda text: convert(decode_json(text, note))
 
 
-def decode_json(text: str) -> Any:
-    """Return JSON with numbers as :class:`JsonNumber` and objects as :class:`JsonObject`.
+def decode_json(text: str, note: Note = refuse) -> Any:
+    """Return the first JSON value with numbers as :class:`JsonNumber` and objects as :class:`JsonObject`.
 
     As Gson, it reads ``true``, ``false`` and ``null`` in any case, and control characters in texts.
 
-    :raises ValueError: when the text is not exactly one JSON value, or too deeply nested.
+    :raises ValueError: when the text does not begin with a JSON value, or is too deeply nested.
     """
-    text = text.removeprefix("\ufeff")
+    text = text.removeprefix("\ufeff").strip(_BLANKS)
     try:
-        return _DECODER.decode(text)
+        value, end = _DECODER.raw_decode(text)
+        if end < len(text):
+            note(_REST)
+        return value
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except json.JSONDecodeError:
         plain = _WORD.sub(lambda word: word[0].lower() if word[1] else word[0], text)
         if plain == text:
             raise
-        return decode_json(plain)
+        return decode_json(plain, note)
 
 
 def mark_kinds(value: Any) -> Any:
@@ -152,7 +179,9 @@ def format_json(value: Any) -> str:
     return str(value) if isinstance(value, JsonNumber) else json.dumps(value, ensure_ascii=False)
 
 
-def make_json_converter(schema: Schema, path: str, *, lenient: bool = False) -> Convert:
+def make_json_converter(
+    schema: Schema, path: str, *, lenient: bool = False, note: Note = refuse
+) -> Convert:
     """Return the function that converts a value of :func:`decode_json` to the schema, or raises
     :class:`JsonValueError`.
 
@@ -160,12 +189,12 @@ def make_json_converter(schema: Schema, path: str, *, lenient: bool = False) -> 
     :param lenient: a nullable value and a union take what their members take alone, and a string takes an
         object or array as its text.
     """
-    return _ConverterBuilder(lenient).build(schema, path)
+    return _ConverterBuilder(lenient, note).build(schema, path)
 
 
 class _ConverterBuilder:
-    def __init__(self, lenient: bool) -> None:
-        self._lenient = lenient
+    def __init__(self, lenient: bool, note: Note) -> None:
+        self._lenient, self._note = lenient, note
 
     def build(self, schema: Schema, path: str) -> Convert:
         match schema.type:
@@ -179,12 +208,13 @@ class _ConverterBuilder:
             case Type.RECORD:
                 return self._build_record(schema, path)
         if schema.type is Type.STRING and self._lenient and schema.logical_type is None:
-            return _check(_read_any_text, schema, path)
-        return _check(_find_reader(schema), schema, path)
+            return _check(functools.partial(_read_any_text, note=self._note), schema, path)
+        return _check(_find_reader(schema, self._note), schema, path)
 
     def _build_map(self, keys: Schema, values: Schema, schema: Schema, path: str) -> Convert:
         item = self.build(values, f"{path}.*")
-        read_key: Convert = _KEYS.get(keys.non_nullable.type, _read_text)
+        read_text = functools.partial(_read_text, note=self._note)
+        read_key: Convert = _KEYS.get(keys.non_nullable.type, read_text)
 
         def read(value: Any) -> dict[Any, Any]:
             return {read_key(key): item(member) for key, member in _require(value, JsonObject)}
@@ -312,20 +342,21 @@ def _read_tagged(value: JsonObject, tags: dict[str, Convert], path: str) -> Any:
 # -- values -------------------------------------------------------------------------------------
 
 
-def _make_whole_reader(lowest: int, highest: int) -> Convert:
-    """Return ``JsonReader.nextInt`` or ``nextLong``; all digits count, where Gson takes doubles."""
+def _make_whole_reader(lowest: int, highest: int, note: Note) -> Convert:
+    """Return ``JsonReader.nextInt`` or ``nextLong``."""
 
     def read(value: Any) -> int:
         text = _require(value, JsonNumber, str)
-        if _WHOLE.fullmatch(text):
-            number = int(text)
-        else:
-            exact = _parse_exactly(text)
-            if exact.adjusted() > 20 or exact != exact.to_integral_value():
-                raise ValueError(text)
-            number = int(exact)
-        if not lowest <= number <= highest:
+        if _WHOLE.fullmatch(text) and lowest <= int(text) <= highest:
+            return int(text)
+        exact = _parse_exactly(text)
+        # Java's cast of a double gives the lowest or highest number for what is beyond it.
+        nearest = float(exact)
+        number = max(lowest, min(highest, int(nearest)))
+        if float(number) != nearest:
             raise ValueError(text)
+        if number != exact:
+            note(_NEAREST)
         return number
 
     return read
@@ -339,10 +370,6 @@ def _parse_exactly(text: str) -> decimal.Decimal:
     return decimal.Decimal(text.strip(TRIM_CHARACTERS).rstrip("fFdD"))
 
 
-_read_int: Final = _make_whole_reader(INT_MIN, INT_MAX)
-_read_long: Final = _make_whole_reader(LONG_MIN, LONG_MAX)
-
-
 def _read_double(value: Any) -> float:
     """Read a number as ``JsonReader.nextDouble``, and a number that is none as the text of its name."""
     if type(value) is str and value in _NON_FINITE:
@@ -353,35 +380,45 @@ def _read_double(value: Any) -> float:
     return number
 
 
-def _read_float(value: Any) -> float:
+def _read_float(value: Any, note: Note) -> float:
     number = _read_double(value)
     rounded = round_to_float(number)
     if math.isinf(rounded) and not math.isinf(number):
-        raise ValueError(value)
+        note(_NEAREST)
     return rounded
 
 
-def _read_text(value: Any) -> str:
+def _read_text(value: Any, note: Note) -> str:
     text = str(_require(value, str, JsonNumber))
-    # Java writes half of a surrogate pair as a question mark.
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    if text.isascii():
+        return text
+    written = text.encode("utf-8", "replace").decode()
+    if written != text:
+        note(_HALF)
+    return written
 
 
-def _read_any_text(value: Any) -> str:
+def _read_any_text(value: Any, note: Note) -> str:
     is_nested = isinstance(value, list | JsonObject)
-    return format_json(value) if is_nested else _read_text(value)
+    return format_json(value) if is_nested else _read_text(value, note)
 
 
-def _read_bytes(value: Any) -> bytes:
-    if type(value) is str:
-        return base64.b64decode(value, validate=True)
-    return bytes(_read_int(element) & 0xFF for element in _require(value, list))
+def _make_bytes_reader(read_int: Convert) -> Convert:
+    def read(value: Any) -> bytes:
+        if type(value) is str:
+            return base64.b64decode(value, validate=True)
+        return bytes(read_int(element) & 0xFF for element in _require(value, list))
+
+    return read
 
 
-def _read_date(value: Any) -> datetime.date:
-    if type(value) is str and _DATE.fullmatch(value):
-        return datetime.date.fromisoformat(value)
-    return (_EPOCH + datetime.timedelta(days=_read_int(value))).date()
+def _make_date_reader(read_int: Convert) -> Convert:
+    def read(value: Any) -> datetime.date:
+        if type(value) is str and _DATE.fullmatch(value):
+            return datetime.date.fromisoformat(value)
+        return (_EPOCH + datetime.timedelta(days=read_int(value))).date()
+
+    return read
 
 
 def _make_time_reader(read_number: Convert, unit: int) -> Convert:
@@ -401,7 +438,7 @@ def _make_time_reader(read_number: Convert, unit: int) -> Convert:
     return read
 
 
-def _make_timestamp_reader(unit: int) -> Convert:
+def _make_timestamp_reader(read_long: Convert, unit: int) -> Convert:
     """Return the reader of timestamps.
 
     :param unit: the microseconds of a unit.
@@ -414,7 +451,7 @@ def _make_timestamp_reader(unit: int) -> Convert:
             return (
                 moment.astimezone(datetime.UTC) if has_zone else moment.replace(tzinfo=datetime.UTC)
             )
-        return _EPOCH + datetime.timedelta(microseconds=_read_long(value) * unit)
+        return _EPOCH + datetime.timedelta(microseconds=read_long(value) * unit)
 
     return read
 
@@ -425,7 +462,7 @@ def _read_datetime(value: Any) -> datetime.datetime:
     return datetime.datetime.fromisoformat(value)
 
 
-def _make_decimal_reader(schema: Schema) -> Convert:
+def _make_decimal_reader(schema: Schema, read_bytes: Convert) -> Convert:
     precision, scale = schema.precision or 38, schema.scale or 0
     unit = decimal.Decimal((0, (1,), -scale))
     context = decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_EVEN)
@@ -434,7 +471,7 @@ def _make_decimal_reader(schema: Schema) -> Convert:
         if type(value) is list:
             if not value:
                 raise ValueError(value)
-            unscaled = int.from_bytes(_read_bytes(value), signed=True)
+            unscaled = int.from_bytes(read_bytes(value), signed=True)
             exact = decimal.Decimal(unscaled).scaleb(-scale, _WIDE)
         else:
             exact = _parse_exactly(_require(value, JsonNumber, str))
@@ -447,23 +484,6 @@ def _make_decimal_reader(schema: Schema) -> Convert:
 
 
 _WIDE: Final = decimal.Context(prec=1000)
-_SIMPLE: Final[dict[Type | LogicalType, Convert]] = {
-    Type.NULL: lambda value: _require(value, type(None)),
-    Type.BOOLEAN: require_boolean,
-    Type.INT: _read_int,
-    Type.LONG: _read_long,
-    Type.FLOAT: _read_float,
-    Type.DOUBLE: _read_double,
-    Type.BYTES: _read_bytes,
-    Type.STRING: _read_text,
-    Type.ENUM: _read_text,
-    LogicalType.DATE: _read_date,
-    LogicalType.TIME_MILLIS: _make_time_reader(_read_int, 1000),
-    LogicalType.TIME_MICROS: _make_time_reader(_read_long, 1),
-    LogicalType.TIMESTAMP_MILLIS: _make_timestamp_reader(1000),
-    LogicalType.TIMESTAMP_MICROS: _make_timestamp_reader(1),
-    LogicalType.DATETIME: _read_datetime,
-}
 _KEYS: Final[dict[Type, Convert]] = {
     Type.BOOLEAN: lambda key: key.lower() == "true",
     Type.INT: parse_int,
@@ -474,10 +494,31 @@ _KEYS: Final[dict[Type, Convert]] = {
 _OF_NUMBERS: Final = (Type.INT, Type.LONG, Type.FLOAT, Type.DOUBLE)
 
 
-def _find_reader(schema: Schema) -> Convert:
-    if schema.logical_type is LogicalType.DECIMAL:
-        return _make_decimal_reader(schema)
-    return _SIMPLE[schema.logical_type or schema.type]
+def _find_reader(schema: Schema, note: Note) -> Convert:
+    """Return the reader of a simple type."""
+    read_int = _make_whole_reader(INT_MIN, INT_MAX, note)
+    read_long = _make_whole_reader(LONG_MIN, LONG_MAX, note)
+    read_bytes = _make_bytes_reader(read_int)
+    read_text: Convert = functools.partial(_read_text, note=note)
+    readers: dict[Type | LogicalType, Convert] = {
+        Type.NULL: lambda value: _require(value, type(None)),
+        Type.BOOLEAN: require_boolean,
+        Type.INT: read_int,
+        Type.LONG: read_long,
+        Type.FLOAT: functools.partial(_read_float, note=note),
+        Type.DOUBLE: _read_double,
+        Type.BYTES: read_bytes,
+        Type.STRING: read_text,
+        Type.ENUM: read_text,
+        LogicalType.DATE: _make_date_reader(read_int),
+        LogicalType.TIME_MILLIS: _make_time_reader(read_int, 1000),
+        LogicalType.TIME_MICROS: _make_time_reader(read_long, 1),
+        LogicalType.TIMESTAMP_MILLIS: _make_timestamp_reader(read_long, 1000),
+        LogicalType.TIMESTAMP_MICROS: _make_timestamp_reader(read_long, 1),
+        LogicalType.DATETIME: _read_datetime,
+        LogicalType.DECIMAL: _make_decimal_reader(schema, read_bytes),
+    }
+    return readers[schema.logical_type or schema.type]
 
 
 def _list_kinds(schema: Schema) -> tuple[type, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localcdap.api import (
+    AlteredRows,
     BatchAggregator,
     BatchJoiner,
     BatchSink,
@@ -384,11 +385,23 @@ class HalvesFrame(Transform):
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         from pyspark.sql import functions as F
 
-        first = F.format_string("%02d", "n")
-        counted = context.observe_altered(
-            df, "halves were left out", F.col("n") % 2 == 1, first, int_text
-        )
+        first = F.when(F.col("n") % 2 == 1, F.format_string("%02d", "n"))
+        counted = context.observe_altered(df, AlteredRows("halves were left out", first, int_text))
         return counted.withColumn("n", F.floor(F.col("n") / 2).cast("long"))
+
+
+@plugin(type="transform", name="TwoChanges", description="Counts small and odd numbers.")
+class TwoChanges(Transform):
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        text, number = F.format_string("%02d", "n"), F.col("n")
+        return context.observe_altered(
+            df,
+            AlteredRows("it is small", F.when(number < 3, text)),
+            AlteredRows("it is never", F.when(number < 0, text)),
+            AlteredRows("it is odd", F.when(number % 2 == 1, text)),
+        )
 
 
 def int_text(text: str) -> str:

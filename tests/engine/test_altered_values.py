@@ -86,3 +86,18 @@ def test_a_run_without_altered_values_reports_none(spark, tmp_path):
     pipeline.run()
 
     assert pipeline.altered == []
+
+
+@pytest.mark.spark
+def test_one_observation_counts_all_changes_of_a_stage_and_its_records(spark, tmp_path):
+    pipeline = build(spark, tmp_path)
+    pipeline.stage("changes", plugins.TwoChanges, {}, ["in"])
+    pipeline.sink("out", "changes")
+
+    counts = pipeline.run()
+
+    assert pipeline.altered == [
+        AlteredValues("changes", "it is small", 3, "00"),
+        AlteredValues("changes", "it is odd", 5, "01"),
+    ]
+    assert counts["changes"].out == 10

@@ -9,9 +9,11 @@ import pytest
 pytest.importorskip("pyspark")
 
 from pyspark import cloudpickle, daemon
-from pyspark.sql.connect import conf, dataframe, observation, plan, session
+from pyspark.sql.connect import column, conf, dataframe, expressions, observation, plan, session
 from pyspark.sql.connect.client import DefaultChannelBuilder, SparkConnectClient, core, retries
 from pyspark.sql.connect.proto import GetStatusResponse
+
+from localcdap.engine.spark_internals import create_observation, find_last_observation
 
 
 def list_parameters(function) -> list[str]:
@@ -62,6 +64,9 @@ def test_retry_policies_take_the_options_that_are_set():
         (plan.LogicalPlan, "_child"),
         (plan.CollectMetrics, "_observation"),
         (plan.CollectMetrics, "_exprs"),
+        (plan.Project, "_columns"),
+        (column.Column, "_expr"),
+        (expressions.ColumnAlias, "_child"),
     ],
 )
 def test_attributes_still_have_their_names(owner, attribute):
@@ -76,3 +81,25 @@ def test_the_states_of_operations_have_their_names():
 
 def test_the_plan_of_an_observed_frame_gives_the_counts_of_its_observation():
     assert "self._result" in inspect.getsource(observation.Observation.get.fget)
+
+
+@pytest.mark.spark
+def test_the_last_observation_counts_the_rows_of_what_is_selected_from_it(spark):
+    from pyspark.sql import functions as F
+
+    seen = create_observation("seen")
+    rows = spark.range(3).withColumn("other", F.lit("x")).observe(seen, F.count(F.lit(1)))
+
+    for same in (
+        rows,
+        rows.drop("other"),
+        rows.select("other", F.col("id").alias("n")).select("`n`"),
+    ):
+        assert find_last_observation(same) is seen
+    others = (
+        rows.where("id > 1"),
+        rows.select(F.explode(F.array("id", "id"))),
+        rows.union(rows),
+        spark.range(3),
+    )
+    assert [find_last_observation(each) for each in others] == [None] * 4

@@ -42,7 +42,7 @@ TITLE = [
 ]
 OTHER_ON_SPARK = {
     # The format json of CDAP reads an object on each line.
-    "array.json": "A line is not one JSON object",
+    "array.json": "A line is not a JSON object",
     # CDAP fails the run for a line with too many values, also empty ones; the prep area shows the line.
     "delimiters_at_end.csv": "Found a row with 4 fields when the schema only contains 2 fields",
     "long_lines.csv": "Found a row with 3 fields when the schema only contains 2 fields",

@@ -21,7 +21,7 @@ from localcdap.api.lineage import FieldOperation
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.api.sql_names import quote_column
-from localcdap.api.stage import FindPlugin
+from localcdap.api.stage import AlteredRows, FindPlugin
 from localcdap.api.tables import Lookup, TableLoading, TableShape, TableWrite
 from localcdap.artifacts.loading import UsedPlugins
 from localcdap.artifacts.model import PluginRef
@@ -315,19 +315,14 @@ class DriverContext(TopicAccess, WorkerStageContext):
         records: DataFrame = df.where(message.isNull())
         return records
 
-    def observe_altered(
-        self,
-        df: DataFrame,
-        change: str,
-        is_altered: Column,
-        first: Column,
-        locate: Callable[[str], str] = str,
-    ) -> DataFrame:
+    def observe_altered(self, df: DataFrame, *changes: AlteredRows) -> DataFrame:
         """See :meth:`localcdap.api.stage.SparkContext.observe_altered`."""
+        if not changes:
+            return df
         # Names of observations become part of the SQL text of Spark's plans.
         name = re.sub(r"\W", "_", f"localcdap_{self.run_id}_altered_{next(self._run.numbers)}")
         altered = self._run.altered.get(self.stage_name)
-        return altered.observe(df, name, change, is_altered, first, locate)
+        return altered.observe(df, name, changes)
 
     def in_batches(self, df: DataFrame, run: BatchFunction, schema: Schema) -> DataFrame:
         """Have a function of the plugin transform a DataFrame in Spark's Python workers, batch by batch."""

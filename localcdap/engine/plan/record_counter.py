@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.engine.messages.flow import SPLITTER, Flow, Stage, Stream
 from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.messages.spool import RecordCounts
-from localcdap.engine.spark_internals import create_observation
+from localcdap.engine.spark_internals import create_observation, find_last_observation
 from localcdap.engine.tasks.context import AlteredCounts
 from localcdap.engine.tasks.pass_plan import (
     FED,
@@ -31,6 +31,8 @@ from localcdap.engine.tasks.pass_plan import (
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+    from localcdap.api.stage import AlteredRows
 
 
 _REPORTS: Final = "reports"
@@ -193,6 +195,7 @@ def list_pass_counts(
     return keys
 
 
+_ALTERED: Final = "altered"
 _FIRST: Final = "first"
 
 
@@ -201,43 +204,44 @@ class StageAlteredValues(AlteredCounts):
 
     def __init__(self) -> None:
         super().__init__()
-        self._observed: Final[list[tuple[str, Any, Callable[[str], str]]]] = []
+        self._observed: Final[list[tuple[Any, Sequence[AlteredRows]]]] = []
 
     @property
     def is_observed(self) -> bool:
         """Whether Spark counts altered rows."""
         return bool(self._observed)
 
-    def observe(
-        self,
-        df: DataFrame,
-        name: str,
-        change: str,
-        is_altered: Column,
-        first: Column,
-        locate: Callable[[str], str],
-    ) -> DataFrame:
-        """Have Spark count the altered rows of a DataFrame.
+    def observe(self, df: DataFrame, name: str, changes: Sequence[AlteredRows]) -> DataFrame:
+        """Have Spark count all rows of a DataFrame, as :data:`ROWS`, and those that are altered.
 
         :param name: the name of the observation, unique in the session.
         """
         from pyspark.sql import functions as f
 
         observation = create_observation(name)
-        self._observed.append((change, observation, locate))
-        # Of the values that several actions report the largest number and the longest list are kept.
-        smallest = f.array_compact(f.array(f.min(f.when(is_altered, first)))).alias(_FIRST)
-        observed: DataFrame = df.observe(observation, count_rows(is_altered).alias(ROWS), smallest)
+        self._observed.append((observation, changes))
+        values = [f.count(f.lit(1)).alias(ROWS)]
+        for number, each in enumerate(changes):
+            # Of the values that several actions report the largest number and the longest list are kept.
+            smallest = f.array_compact(f.array(f.min(each.first)))
+            values += [f.count(each.first).alias(f"{_ALTERED}{number}")]
+            values += [smallest.alias(f"{_FIRST}{number}")]
+        observed: DataFrame = df.observe(observation, *values)
         return observed
+
+    def find_row_count(self, df: DataFrame) -> Any | None:
+        """Return the observation that counts all rows of a DataFrame as :data:`ROWS`; None without one."""
+        last = find_last_observation(df)
+        return next((each for each, _ in self._observed if each is last), None)
 
     def take(self) -> list[tuple[str, int, str]]:
         """See :meth:`AlteredCounts.take`; the actions of the observed DataFrames must have ended."""
         while self._observed:
-            change, observation, locate = self._observed.pop(0)
+            observation, changes = self._observed.pop(0)
             values = observation.get
-            if values.get(ROWS):
-                for first in values[_FIRST]:
-                    self.add(change, locate(first), values[ROWS])
+            for number, each in enumerate(changes):
+                for first in values.get(f"{_FIRST}{number}") or ():
+                    self.add(each.change, each.locate(first), values[f"{_ALTERED}{number}"])
         return super().take()
 
 
@@ -255,6 +259,11 @@ class RunAlteredValues:
     def get(self, stage: str) -> StageAlteredValues:
         """Return the counts of a stage."""
         return self._stages.setdefault(stage, StageAlteredValues())
+
+    def find_row_count(self, df: DataFrame) -> Any | None:
+        """See :meth:`StageAlteredValues.find_row_count`."""
+        found = (stage.find_row_count(df) for stage in self._stages.values())
+        return next((observation for observation in found if observation is not None), None)
 
     def take(
         self, stages: Iterable[str], counted: Iterable[tuple[str, str, int, str]] = ()

@@ -268,9 +268,13 @@ class PlannedStreams:
         self.plan.frames[stream] = assume_schema(frame, schema)
 
     def _count(self, counter: RecordCounter, stream: Stream, frame: DataFrame) -> DataFrame:
-        """Have the records of a stream counted, once for the rules of the stage and the counts."""
+        """Have the records of a stream counted: with the violations of its rules, or values that a stage
+        altered, if Spark counts these among all of the records.
+        """
         rules = self.plan.expectations
         observation = None if rules is None else rules.find_row_count(stream)
+        if observation is None:
+            observation = self.run.altered.find_row_count(frame)
         if observation is None:
             return counter.observe(frame, stream)
         counter.take_from(observation, stream)

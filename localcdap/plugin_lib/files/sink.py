@@ -39,6 +39,7 @@ from localcdap.plugin_lib.files.inputs import is_remote
 from localcdap.plugin_lib.files.writers import (
     build_file_column,
     count_altered,
+    count_moved_dates,
     write_avro,
     write_delimited,
     write_json,
@@ -368,6 +369,8 @@ class FilesSink(BatchSink):
         directory = context.staging_directory(final, written_by_spark=not by_python)
         format = self.config.format_name
         columns = [build_file_column(context, f.name, f.schema, format) for f in schema]
+        if format == "orc":
+            df = count_moved_dates(context, df, schema)
         selected, name = df.select(columns), self.config.format_plugin
         if by_spark is not None:
             writer = selected.write.mode("append").format(by_spark.name)

@@ -182,7 +182,7 @@ def _detect_json(config: FileSourceConfig, file: str) -> Schema:
     if not fields:
         raise ValueError("it contains no object with fields")
     schema = Schema.record("json", fields)
-    read = make_json_reader(schema)
+    read = make_json_reader(schema, lambda _: None)
     for line in lines:
         read(line)  # fails for a field whose values no type holds
     return schema

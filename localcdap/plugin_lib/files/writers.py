@@ -32,7 +32,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from localcdap.api import LogicalType, Schema, SinkContext, SinkSampleContext, StageError, Type
+from localcdap.api import (
+    AlteredRows,
+    LogicalType,
+    Schema,
+    SinkContext,
+    SinkSampleContext,
+    StageError,
+    Type,
+)
+from localcdap.api.arrow import list_union_tags
 from localcdap.files.atomic import FileReplacement
 from localcdap.plugin_lib.json_texts import make_json_writer, to_json_column
 from localcdap.plugin_lib.spark.columns import allows_null, get_column, require_value, to_ddl
@@ -140,6 +149,8 @@ _STORED: Final = {
 }
 """The types that Spark would write in another form, by the format of the files."""
 _NONE: Final[frozenset[LogicalType]] = frozenset()
+_MISSING_DAYS: Final = ("1582-10-05", "1582-10-14")
+_MOVED: Final = "a date of 5 to 14 October 1582 became 15 October 1582, which ORC has instead"
 
 
 def build_file_column(context: SinkContext, name: str, schema: Schema, format: str) -> Column:
@@ -186,6 +197,60 @@ def _store(value: Column, schema: Schema, types: frozenset[LogicalType]) -> Colu
             return F.time_to_micros(value)
     parts = [_store(value[f.name], f.schema, types).alias(f.name) for f in inner]
     return F.when(value.isNotNull(), F.struct(*parts))
+
+
+def count_moved_dates(context: SinkContext, df: DataFrame, schema: Schema) -> DataFrame:
+    """Have the records counted with dates that become 15 October 1582 in an ORC file.
+
+    Spark writes dates in Java's calendar, which has none of 5 to 14 October 1582.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    found = []
+    for field in schema:
+        value = get_column(field.name)
+        is_moved = _has_missing_day(value, field.schema)
+        if is_moved is not None:
+            shown = F.concat(F.lit(f"field '{field.name}': "), value.cast("string"))
+            found.append(F.when(is_moved, shown))
+    if not found:
+        return df
+    return context.observe_altered(df, AlteredRows(_MOVED, F.coalesce(*found)))
+
+
+def _has_missing_day(value: Column, schema: Schema) -> Column | None:
+    """Return whether a value is, or contains, a date that Java's calendar lacks; None if it cannot."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    inner = schema.non_nullable
+    if inner.logical_type is LogicalType.DATE:
+        first, last = (F.lit(day).cast("date") for day in _MISSING_DAYS)
+        return (value >= first) & (value <= last)
+    parts: list[tuple[Column, Schema]] = [(value[f.name], f.schema) for f in inner]
+    if inner.members:
+        members = [member for member in inner.members if member.type is not Type.NULL]
+        tags = list_union_tags(inner)
+        parts += [(value[tag], member) for tag, member in zip(tags, members, strict=True)]
+    found = [_has_missing_day(part, of_part) for part, of_part in parts]
+    several = [(value, inner.items)]
+    if inner.type is Type.MAP:
+        several = [(F.map_keys(value), inner.keys), (F.map_values(value), inner.values)]
+    for elements, element in several:
+        if element is not None and _has_missing_day(F.lit(None), element) is not None:
+            found.append(F.exists(elements, _make_day_test(element)))
+    known = [F.ifnull(each, F.lit(False)) for each in found if each is not None]
+    return functools.reduce(lambda one, other: one | other, known) if known else None
+
+
+def _make_day_test(schema: Schema) -> Callable[[Column], Column]:
+    """Return :func:`_has_missing_day` for a type that contains dates."""
+
+    def has_missing_day(value: Column) -> Column:
+        is_missing = _has_missing_day(value, schema)
+        assert is_missing is not None
+        return is_missing
+
+    return has_missing_day
 
 
 def _contains(schema: Schema, types: frozenset[LogicalType]) -> bool:
@@ -238,9 +303,8 @@ def write_delimited(
         known = [F.coalesce(each, F.lit(False)) for each in special]
         is_altered = functools.reduce(lambda one, other: one | other, known)
         altered = F.when(is_altered, F.substring(line, 1, _SHOWN)).alias(_ALTERED)
-        first = F.col(_ALTERED)
         lines = df.select(line.alias("value"), altered)
-        lines = context.observe_altered(lines, _NOT_QUOTED, first.isNotNull(), first)
+        lines = context.observe_altered(lines, AlteredRows(_NOT_QUOTED, F.col(_ALTERED)))
     value = F.col("value")
     if header:
         names = F.lit(delimiter.join(schema.field_names) + "\n")

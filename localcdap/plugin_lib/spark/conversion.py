@@ -242,24 +242,26 @@ def from_text(text: Column, schema: Schema) -> Column:
             return text.try_cast(to_ddl(inner))
 
 
-def loses_digits(text: Column, schema: Schema) -> Column | None:
-    """Return whether :func:`from_text` gives less than a text says; None if it never does.
+def loses_digits(text: Column, value: Column, schema: Schema) -> Column | None:
+    """Return whether :func:`from_text` gave less than a text says; None if it never does.
 
-    Times have microseconds, and a number becomes infinite or zero beyond the range of its type.
+    Times have microseconds, and a number becomes infinite or zero beyond the range of its type. Few texts are
+    as long as one that loses something, or become infinite or zero: the others need no regular expression.
+
+    :param value: what it gave.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
     inner = schema.non_nullable
     match inner.logical_type or inner.type:
         case LogicalType.TIMESTAMP_MILLIS | LogicalType.TIMESTAMP_MICROS | LogicalType.DATETIME:
-            # A length costs less than a regular expression.
             return (F.length(text) > len("yyyy-mm-ddThh:mm:ss.ffffff")) & text.rlike(_NANOS)
         case LogicalType.TIME_MILLIS | LogicalType.TIME_MICROS:
-            return text.rlike(_NANOS)
+            return (F.length(text) > len("hh:mm:ss.ffffff")) & text.rlike(_NANOS)
         case Type.FLOAT | Type.DOUBLE:
-            value = text.try_cast(to_ddl(inner))
-            is_infinite = (F.abs(value) == float("inf")) & ~text.rlike("(?i)inf")
-            return is_infinite | ((value == 0) & text.rlike("^[^eEpP]*[1-9]"))
+            is_infinite = (F.abs(value) == float("inf")) & ~F.endswith(text, F.lit("Infinity"))
+            is_long = F.length(text) > len("0.00")
+            return is_infinite | ((value == 0) & is_long & text.rlike("^[^eEpP]*[1-9]"))
     return None
 
 

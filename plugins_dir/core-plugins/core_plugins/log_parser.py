@@ -16,6 +16,7 @@ from localcdap.api import (
     Record,
     Schema,
     StageConfigurer,
+    StageContext,
     Transform,
     Type,
     field,
@@ -136,11 +137,21 @@ class LogParser(Transform):
         # Error records hold the whole input record.
         return None
 
+    def initialize(self, context: StageContext) -> None:
+        self._context = context
+
+    def _decode(self, line: bytes) -> str:
+        text = line.decode("utf-8", errors="replace")
+        if "\ufffd" in text and text.encode("utf-8") != line:
+            self._context.count_altered("bytes that are not UTF-8 became U+FFFD", text)
+        return text
+
     def transform(self, record: Record, emit: Emitter) -> None:
         line: Any = record[self.config.source]
         if line is None:
+            self._context.count_altered("a record without a line was left out, as in CDAP", "null")
             return
-        text = line if isinstance(line, str) else bytes(line).decode("utf-8", errors="replace")
+        text = line if isinstance(line, str) else self._decode(bytes(line))
         chosen = self.config.log_format
         if chosen == _CLOUDFRONT and text.startswith("#"):
             return

@@ -6,6 +6,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from localcdap.api import (
+    AlteredRows,
     BatchSink,
     SinkContext,
     StageConfigurer,
@@ -185,7 +186,10 @@ class DatabaseSinkBase(BatchSink):
         options: dict[str, str],
     ) -> DataFrame:
         """Count the values that the columns of the table cannot hold as they are."""
+        from pyspark.sql import functions as F  # noqa: N812
+
         given, kind = get_column_types(df), get_database_kind(options["url"])
+        changes = []
         for name, target in targets.items():
             value, column = get_column(name), columns[target]
             is_altered = build_alteration_check(
@@ -196,8 +200,8 @@ class DatabaseSinkBase(BatchSink):
                     f"field '{name}' does not fit column '{target}' of the type "
                     f"{describe_column(column)}, which changes it"
                 )
-                df = context.observe_altered(df, change, is_altered, value.cast("string"))
-        return df
+                changes.append(AlteredRows(change, F.when(is_altered, value.cast("string"))))
+        return context.observe_altered(df, *changes)
 
     def _insert(self, context: SinkContext, rows: DataFrame, options: dict[str, str]) -> None:
         # One task writes all rows, in one transaction.

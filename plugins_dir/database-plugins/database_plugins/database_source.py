@@ -10,6 +10,7 @@ from math import floor
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from localcdap.api import (
+    AlteredRows,
     BatchSource,
     Schema,
     SchemaContext,
@@ -46,7 +47,7 @@ from .jdbc import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructField, StructType
 
 Number = int | float | Decimal
@@ -227,8 +228,11 @@ class DatabaseSourceBase(BatchSource):
             local = list_local_columns(columns, kind)
             if others := self._build_custom_schema(columns, schema, texts, local):
                 asked["customSchema"] = others
-            rows = parse_times(context, make_reader(context, asked).load(), texts, options)
-            return self._round_columns(context, rows, columns, schema)
+            parsed, changes = parse_times(context, texts, options)
+            rounded, more = self._round_columns(context, columns, schema)
+            rows = context.observe_altered(make_reader(context, asked).load(), *changes, *more)
+            columns_read = parsed | rounded
+            return rows.withColumns(columns_read) if columns_read else rows
 
         parts = [read_part(condition) for condition in self._build_conditions(context, options)]
         rows = reduce(lambda one, other: one.union(other), parts)
@@ -316,11 +320,14 @@ class DatabaseSourceBase(BatchSource):
             return False
 
     def _round_columns(
-        self, context: SourceContext, rows: DataFrame, columns: StructType, schema: Schema
-    ) -> DataFrame:
-        """Return the rows, with numbers rounded half to even to the decimals of their fields."""
+        self, context: SourceContext, columns: StructType, schema: Schema
+    ) -> tuple[dict[str, Column], list[AlteredRows]]:
+        """Return columns by name, with numbers rounded half to even to the decimals of their fields, and what
+        that alters.
+        """
         from pyspark.sql import functions as F  # noqa: N812
 
+        results, changes = {}, []
         for column in columns:
             field = schema.field(self._to_field_name(column.name))
             if field is None or not is_rounded(column, field.schema, self.column_types):
@@ -334,9 +341,9 @@ class DatabaseSourceBase(BatchSource):
                 is_altered = rounded != value
             if context.needed_fields is None or field.name in context.needed_fields:
                 change = f"a decimal of field '{field.name}' was rounded half to even"
-                rows = context.observe_altered(rows, change, is_altered, value.cast("string"))
-            rows = rows.withColumn(column.name, rounded)
-        return rows
+                changes.append(AlteredRows(change, F.when(is_altered, value.cast("string"))))
+            results[column.name] = rounded
+        return results, changes
 
     def _to_field_name(self, column: str) -> str:
         config = self.config

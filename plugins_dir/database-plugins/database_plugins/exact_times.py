@@ -11,13 +11,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from localcdap.api import AlteredRows, SparkContext
 from localcdap.plugin_lib.spark.columns import get_column
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
     from pyspark.sql.types import StructField
-
-    from localcdap.api import SparkContext
 
 _MYSQL: Final = ("date", "datetime", "time")
 """Not ``timestamp``: its text is in the time zone of the session. It begins in 1970."""
@@ -63,12 +62,9 @@ def list_local_columns(columns: Iterable[StructField], kind: str) -> list[Struct
 
 
 def parse_times(
-    context: SparkContext,
-    rows: DataFrame,
-    columns: Sequence[StructField],
-    options: Mapping[str, str],
-) -> DataFrame:
-    """Return the rows, with texts parsed as the types that Spark would read.
+    context: SparkContext, columns: Sequence[StructField], options: Mapping[str, str]
+) -> tuple[dict[str, Column], list[AlteredRows]]:
+    """Return columns by name, with texts parsed as the types that Spark would read, and what that alters.
 
     A text that is no such value, as ``infinity``, fails the run.
 
@@ -77,22 +73,25 @@ def parse_times(
     """
     from pyspark.sql import functions as F  # noqa: N812
 
+    parsed, changes = {}, []
     for column in columns:
         given, spark_type = get_column(column.name), column.dataType.simpleString()
         text = _replace_zero(given, options)
         if spark_type.startswith("time("):
-            rows, text = _replace_day_end(context, rows, column, text)
+            # The end of a day becomes its beginning (``java.sql.Time.toLocalTime``).
+            is_end = text.rlike(_DAY_END)
+            change = f"the time 24:00:00 of column '{column.name}' became 00:00:00"
+            changes.append(AlteredRows(change, F.when(is_end, F.lit("24:00:00"))))
+            text = F.when(is_end, F.lit("00:00:00")).otherwise(text)
         type_name = column.metadata.get("jdbcClientType")
         message = F.concat(
             F.lit(f"Column '{column.name}' is of type {type_name}, but no field can be "),
             text,
             F.lit("."),
         )
-        parsed = _parse(text, spark_type)
-        failure = context.raising(message).cast(spark_type)
-        checked = F.coalesce(parsed, F.when(text.isNotNull(), failure))
-        rows = rows.withColumn(column.name, checked)
-    return rows
+        failure = F.when(text.isNotNull(), context.raising(message).cast(spark_type))
+        parsed[column.name] = F.coalesce(_parse(text, spark_type), failure)
+    return parsed, changes
 
 
 def _parse(text: Column, spark_type: str) -> Column:
@@ -118,15 +117,3 @@ def _replace_zero(text: Column, options: Mapping[str, str]) -> Column:
     if found is not None or "mariadb" in options.get("driver", ""):
         return F.when(~text.rlike(_ZERO), text)
     return text
-
-
-def _replace_day_end(
-    context: SparkContext, rows: DataFrame, column: StructField, text: Column
-) -> tuple[DataFrame, Column]:
-    """Have the end of a day counted, which becomes its beginning (``java.sql.Time.toLocalTime``)."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    is_end = text.rlike(_DAY_END)
-    change = f"the time 24:00:00 of column '{column.name}' became 00:00:00"
-    rows = context.observe_altered(rows, change, is_end, F.lit("24:00:00"))
-    return rows, F.when(is_end, F.lit("00:00:00")).otherwise(text)

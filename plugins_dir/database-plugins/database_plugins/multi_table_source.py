@@ -436,7 +436,9 @@ class MultiTableDatabaseSource(BatchSource):
             for column in (*texts, *local)
         )
         asked = self._options | {"query": query} | ({"customSchema": types} if types else {})
-        return parse_times(context, make_reader(context, asked).load(), texts, self._options)
+        parsed, changes = parse_times(context, texts, self._options)
+        rows = context.observe_altered(make_reader(context, asked).load(), *changes)
+        return rows.withColumns(parsed) if parsed else rows
 
     def _list_queries(self, context: SchemaContext, wanted: _Wanted) -> list[str]:
         """Return the queries of the parts of a table, or the statement."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from localcdap.api import (
+    AlteredRows,
     LineageRecorder,
     PluginConfig,
     Schema,
@@ -227,7 +228,7 @@ class Trainer(SparkSink):
     def write(self, df: DataFrame, context: SinkContext) -> None:
         config = self.config
         names = config.list_features(context.input_schema, config.label_field)
-        data = self._select(df, names).cache()
+        data = self._select(self._count_unlabeled(df, context), names).cache()
         try:
             if not is_empty(data, context):
                 model = self.create_estimator(data, context).fit(data)
@@ -239,6 +240,13 @@ class Trainer(SparkSink):
         """Make the features, without training."""
         names = self.config.list_features(context.input_schema, self.config.label_field)
         self._select(df, names).write.format("noop").mode("overwrite").save()
+
+    def _count_unlabeled(self, df: DataFrame, context: SinkContext) -> DataFrame:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        first = F.when(get_column(self.config.label_field).isNull(), F.lit("null"))
+        change = "a record without a label was left out of the training"
+        return context.observe_altered(df, AlteredRows(change, first))
 
     def _select(self, df: DataFrame, names: list[str]) -> DataFrame:
         """Return the features and labels of the records that have a label."""

@@ -25,6 +25,7 @@ from localcdap.java.json_path import JsonPath, JsonPathError, NothingFoundError,
 from localcdap.plugin_lib.json_texts import former_form_field, make_json_writer
 from localcdap.plugin_lib.json_values import (
     JsonValueError,
+    Note,
     make_json_converter,
     make_json_reader,
     mark_kinds,
@@ -105,12 +106,18 @@ class JSONParser(Transform):
 
     def initialize(self, context: StageContext) -> None:
         schema = self.config.schema
-        self._read_members = make_json_reader(schema)
+        self._altered: set[str] = set()
+        self._read_members = make_json_reader(schema, self._altered.add)
+        self._count_altered = context.count_altered
         self._fields: list[tuple[str, _Read]] = []
         paths = self._parse_paths(None)
         for f in schema:
             path = paths.get(f.name)
-            read = _make_copy(f.name) if path is None else _make_path_reader(path, f.name, f.schema)
+            read = (
+                _make_copy(f.name)
+                if path is None
+                else _make_path_reader(path, f.name, f.schema, self._altered.add)
+            )
             self._fields.append((f.name, read))
 
     def transform(self, record: Record, emit: Emitter) -> None:
@@ -125,7 +132,10 @@ class JSONParser(Transform):
         except ValueError as error:
             emit.error(record, UNREADABLE, f"Field '{self.config.source}' is not JSON: {error}.")
         else:
+            for change in self._altered:
+                self._count_altered(f"{change}, as in CDAP", text)
             emit(out)
+        self._altered.clear()
 
     def _read(self, record: Record, text: str) -> Record:
         if not self.config.mapping:
@@ -138,8 +148,8 @@ def _make_copy(name: str) -> _Read:
     return lambda record, _: record.get(name)
 
 
-def _make_path_reader(path: JsonPath, name: str, schema: Schema) -> _Read:
-    convert = make_json_converter(schema, name, lenient=True)
+def _make_path_reader(path: JsonPath, name: str, schema: Schema, note: Note) -> _Read:
+    convert = make_json_converter(schema, name, lenient=True, note=note)
     is_nullable = schema.is_nullable
 
     def read(_: Record, document: Any) -> Any:

@@ -344,12 +344,16 @@ class XMLMultiParser(Transform):
     def initialize(self, context: StageContext) -> None:
         from lxml import etree
 
+        self._context = context
         self._path = etree.XPath(self.config.path)
         self._fields = {made.name: made.schema for made in self.config.schema}
 
     def transform(self, record: Record, emit: Emitter) -> None:
         text = record[self.config.source]
         if text is None:
+            self._context.count_altered(
+                "a record without a document was left out, as in CDAP", "null"
+            )
             return
         try:
             found = evaluate_path(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from decimal import Decimal
 
 import pyarrow as pa
@@ -14,9 +15,10 @@ from hypothesis import strategies as st
 from localcdap.api import LogicalType, Schema, StageError
 from localcdap.api.arrow import RecordCodec
 from localcdap.plugin_lib.files.readers.json_lines import LineReader
+from localcdap.plugin_lib.files.readers.line_format import REPLACED
 from localcdap.plugin_lib.files.readers.lines import FILE
 from localcdap.plugin_lib.files.writers import LineWriter
-from localcdap.plugin_lib.json_values import make_json_reader
+from localcdap.plugin_lib.json_values import CHANGES, make_json_reader
 
 MICROS = Schema.of(LogicalType.TIMESTAMP_MICROS)
 INNER = Schema.record(
@@ -44,9 +46,17 @@ WHOLE = {"i": 1, "s": "x"}
 
 
 def read(lines: list[str], schema: Schema = SCHEMA) -> list[dict]:
-    batch = pa.record_batch([lines, ["file:/in.json"] * len(lines)], names=["value", FILE])
+    return read_with_changes(lines, schema)[0]
+
+
+def read_with_changes(lines: list[str], schema: Schema = SCHEMA) -> tuple[list[dict], list[list]]:
+    """The records, and for each of ``CHANGES`` what is said of each line."""
+    columns = [lines, ["file:/in.json"] * len(lines), pa.nulls(len(lines), pa.string())]
+    batch = pa.record_batch(columns, names=["value", FILE, REPLACED])
     (records,) = LineReader(schema, with_file=False)(iter([batch]))
-    return RecordCodec(schema).decode(records)
+    names = schema.field_names
+    changes = [column.to_pylist() for column in records.columns[len(names) + 1 :]]
+    return RecordCodec(schema).decode(records.select(names)), changes
 
 
 VALUES = [
@@ -106,7 +116,7 @@ LINES = st.dictionaries(
 @given(st.lists(LINES, min_size=1, max_size=3), st.sampled_from(["", " ", '{"i":1,"s":""}']))
 def test_a_batch_is_what_its_lines_are(members, end):
     lines = ["{%s}" % ", ".join(f'"{k}": {v}' for k, v in m.items()) + end for m in members]  # noqa: UP031
-    convert = make_json_reader(SCHEMA)
+    convert = make_json_reader(SCHEMA, lambda _: None)
     try:
         expected = RecordCodec(SCHEMA).decode(RecordCodec(SCHEMA).encode(map(convert, lines)))
     except (ValueError, StageError):
@@ -116,10 +126,30 @@ def test_a_batch_is_what_its_lines_are(members, end):
         assert read(lines) == expected
 
 
-def test_objects_that_go_on_in_the_next_line_are_an_error():
-    for lines in (['{"i": 1, "s": "x"}{"i": 2, "s": "y"}', '{"i":'], ['{"i": 1, "s":', '"x"}']):
-        with pytest.raises(StageError, match="A line is not one JSON object"):
-            read(lines)
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ['{"i": 1, "s": "x"}{"i": 2, "s": "y"}', '{"i":'],
+        ['{"i": 1, "s":', '"x"}'],
+        ['{"i": 1, "s": "x"}', ""],
+        ["1"],
+    ],
+)
+def test_a_line_that_does_not_begin_with_an_object_is_an_error(lines):
+    with pytest.raises(StageError, match=r"A line is not a JSON object"):
+        read(lines)
+
+
+def test_what_is_altered_is_said_of_its_line():
+    lines = [
+        '{"i": 1, "s": "x", "f": 0.5}',
+        '{"i": 2, "s": "\\ud800", "l": 9007199254740993.0, "f": 1e39} {"i": 3}',
+    ]
+    records, changes = read_with_changes(lines)
+
+    assert [records[1][name] for name in "islf"] == [2, "?", 9007199254740992, math.inf]
+    assert changes == [[None, f"File: file:/in.json; line: {lines[1]}"]] * len(CHANGES)
+    assert read_with_changes(lines[:1])[1] == [[None]] * len(CHANGES)
 
 
 def test_an_error_names_file_line_field_and_value():

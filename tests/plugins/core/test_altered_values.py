@@ -12,6 +12,7 @@ from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.samples import AlteredValues
 from localcdap.files.delimited import split_values
+from localcdap.plugin_lib.json_values import CHANGES
 from localcdap.testing import artifact_ref, run_stage
 from tests.plugins.core.support import ARTIFACT, schema_text
 
@@ -105,6 +106,42 @@ def test_malformed_bytes_of_json(read, tmp_path):
     assert run.records == [{"a": "x"}, {"a": "\ufffd"}]
     place = f"'{tmp_path}/in.txt', line 2."
     assert run.altered == [AlteredValues("stage", BYTES, 1, place)]
+
+
+def test_json_that_the_original_alters(read, tmp_path):
+    lines = ('{"a": "\\ud800", "n": 9007199254740993.0} {}', '{"a": "x", "n": 1}')
+    schema = schema_text(a="string", n="long")
+    run = read("\n".join(lines).encode(), format="json", schema=schema)
+
+    assert run.records == [{"a": "?", "n": 9007199254740992}, {"a": "x", "n": 1}]
+    place = f"File: file://{tmp_path}/in.txt; line: {lines[0]}"
+    assert [(altered.change, altered.count, altered.first) for altered in run.altered] == [
+        (f"{change}, as in CDAP", 1, place) for change in CHANGES
+    ]
+
+
+def test_an_empty_line_is_a_record_of_nulls(read):
+    assert read(b"1,x\n\n", format="csv", schema=PAIR).records == [
+        {"a": "1", "b": "x"},
+        {"a": None, "b": None},
+    ]
+    with pytest.raises(StageError, match="Field 'a' must be of type int, but it is ''"):
+        read(b"\n", format="csv", schema=schema_text(a="int", b=["string", "null"]))
+
+
+@pytest.mark.parametrize(
+    ("type", "text"),
+    [
+        ("int", " 1"),
+        ("long", "1 "),
+        ("long", "1\t"),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2}, " 1.50"),
+        ({"type": "int", "logicalType": "date"}, "2026-01-02 "),
+    ],
+)
+def test_blanks_around_values_are_refused(read, type, text):
+    with pytest.raises(StageError, match=f"Field 'a' must be of type .*, but it is '{text}'"):
+        read(f"{text},x\n".encode(), format="csv", schema=schema_text(a=[type, "null"], b="string"))
 
 
 def test_nothing_is_counted_where_nothing_is_altered(read):

@@ -86,13 +86,15 @@ PLAIN = schema_text(
     e=["boolean", "null"],
     f=["string", "null"],
 )
+EMPTY_LINES = schema_text(a=["boolean", "null"], b=["string", "null"])
 
 
 @pytest.mark.parametrize(
     ("contents", "properties"),
     [
         ([write_plain_rows()], {"format": "csv", "schema": PLAIN}),
-        (["h,h,h\n1,x,1.5\r\n\r\n2,,\r3"], {"format": "csv", "schema": ABC, "skipHeader": "true"}),
+        (["h,h,h\n1,x,1.5\r\n2,,\r3"], {"format": "csv", "schema": ABC, "skipHeader": "true"}),
+        (["true\n\nfalse\n"], {"format": "csv", "schema": EMPTY_LINES}),
         (["\ufeff1,x,1\n2,y,2"], {"format": "csv", "schema": ABC}),
         (["\ufeff\na"], {"format": "text", "schema": BODY}),
         (["1\tx\n"], {"format": "tsv", "schema": ABC, "enableQuotedValues": "true"}),

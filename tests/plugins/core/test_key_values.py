@@ -145,11 +145,19 @@ def test_a_key_whose_value_is_null_counts_as_missing(instance):
         format="json",
         schema=str(pairs),
     )
-    assert run(instance, source, sink).error is None
+    written = run(instance, source, sink)
+    assert (written.error, [(a.count, a.first) for a in written.altered]) == (None, [(1, "key b")])
+    assert written.altered[0].change == (
+        "a value is null, so that its key has none any more, as in CDAP"
+    )
 
     stored = stage("batchsource", "KVTable", name="optional")
     as_text = stage("transform", "Projection", convert="key:string,value:string")
-    assert run(instance, stored, as_text, json_sink("optional")).error is None
+    read = run(instance, stored, as_text, json_sink("optional"))
+    assert read.error is None
+    assert [(a.change, a.count, a.first) for a in read.altered] == [
+        ("a row without a key or a value was left out", 1, "key b")
+    ]
     rows = json_lines(instance.home.path / "optional")
     assert {each["key"]: each["value"] for each in rows} == {"a": "1", "c": "3"}
 

@@ -52,9 +52,13 @@ def test_a_line_becomes_a_record(format, line, uri, ip, ts):
 
 
 def test_null_and_comments_give_nothing_and_bytes_are_read():
-    assert parse("Cloudfront", None, "#Version: 1.0").records == []
-    (made,) = parse("CLF", CLF.encode(), schema=record(body=Schema.BYTES)).records
-    assert made["ip"] == "10.10.10.10"
+    nothing = parse("Cloudfront", None, "#Version: 1.0")
+    assert nothing.records == []
+    assert nothing.altered == [("a record without a line was left out, as in CDAP", 1, "null")]
+    read = parse("CLF", CLF.encode(), schema=record(body=Schema.BYTES))
+    assert (read.records[0]["ip"], read.altered) == ("10.10.10.10", [])
+    (altered,) = parse("CLF", b"\xff" + CLF.encode(), schema=record(body=Schema.BYTES)).altered
+    assert altered[:2] == ("bytes that are not UTF-8 became U+FFFD", 1)
 
 
 @pytest.mark.parametrize("format", ["CLF", "S3", "Cloudfront"])

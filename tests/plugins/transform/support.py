@@ -53,6 +53,7 @@ class Emitted:
         self.errors: list[tuple[Record, int, str]] = []
         self.alerts: list[dict[str, str]] = []
         self.metrics: dict[str, int] = {}
+        self.altered: list[tuple[str, int, str]] = []
 
     def __call__(self, record: Record) -> None:
         self.records.append(record)
@@ -102,5 +103,6 @@ def run(
     output = StageTester(cls, properties, schema, arguments=arguments).run(records)
     emitted = Emitted()
     emitted.records, emitted.alerts, emitted.metrics = output.records, output.alerts, output.metrics
+    emitted.altered = [(each.change, each.count, each.first) for each in output.altered]
     emitted.errors = [(each["record"], each["code"], each["message"]) for each in output.errors]
     return emitted

@@ -106,3 +106,6 @@ def test_a_run(spark):
         ("JR", "John", "Ray", "NE Lakeside."),
         ("X", None, None, None),
     ]
+    assert [(each.change, each.count) for each in made.altered] == [
+        ("a record without a key was left out, as in CDAP", 1)
+    ]

@@ -108,6 +108,7 @@ def test_each_element_is_a_record():
     properties = {"field": "body", "xPath": "/rss/channel/item", "schema": str(ITEM)}
     output = run(XMLMultiParser, properties, BODY, texts(ITEMS, None, "<no"))
     assert output.records == [{"guid": 1, "title": "a"}, {"guid": 4, "title": None}]
+    assert output.altered == [("a record without a document was left out, as in CDAP", 1, "null")]
     assert [given["id"] for given, _, _ in output.errors] == [0, 0, 2]
     assert (
         "element 2 of the xpath: 'x' in field 'guid' is not a value of type int"

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from localcdap.api import Field, Schema, SourceContext, SparkContext, StageError, Type
+from localcdap.api import (
+    AlteredRows,
+    Field,
+    Schema,
+    SourceContext,
+    SparkContext,
+    StageError,
+    Type,
+)
 from localcdap.files.delimited import OPEN_QUOTE, join_quoted_lines
 from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.line_format import (
@@ -20,9 +28,9 @@ from localcdap.plugin_lib.files.readers.line_format import (
     LineFormat,
     read_lines,
 )
-from localcdap.plugin_lib.files.readers.lines import FILE, LINES, VALUE, count_replaced
+from localcdap.plugin_lib.files.readers.lines import FILE, LINES, VALUE, describe_replaced
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
-from localcdap.plugin_lib.spark.columns import allows_null, build_failure, to_ddl
+from localcdap.plugin_lib.spark.columns import allows_null, build_failure, get_column, to_ddl
 from localcdap.plugin_lib.spark.conversion import from_text, loses_digits
 
 if TYPE_CHECKING:
@@ -30,16 +38,14 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 VALUES: Final = "values of the line"
+_LINE: Final = "text of the line"
 _SHOWN: Final = 200
 """Characters of a line that an error message shows."""
 _ROWS: Final = 8192
-_QUOTES: Final = "line of the quotes"
 _QUOTES_LOST: Final = (
     "quotes within a value were left out; set 'doubledQuotes' if two quotes stand for one"
 )
-_FLAGS: Final = "line of the flag"
 _NO_FLAG: Final = "a text other than 'true' and 'false' became false, as in CDAP"
-_CUT: Final = "line of the cut value"
 _DIGITS_LOST: Final = "digits that the type of a field does not hold were left out"
 
 
@@ -52,9 +58,9 @@ def read_values(
 ) -> DataFrame:
     """Split lines as :func:`.split_values` does, and convert the values to the fields of a schema.
 
-    The result has the column :data:`FILE` beside them. Empty lines are dropped, unless the schema has one
-    field. Missing values at the end of a line are null. The run fails, with file and line, if a value does
-    not fit its field, or a line has more values than the schema has fields.
+    The result has the column :data:`FILE` beside them. Missing values at the end of a line are null: an empty
+    line becomes nulls. The run fails, with file and line, if a value does not fit its field, or a line has
+    more values than the schema has fields.
 
     :param lines: as :func:`.read_line_frame` reads them.
     """
@@ -65,7 +71,6 @@ def read_values(
     if quoted:
         split = _split_quoted(context, line, config)
         values = F.when(~F.contains(line, F.lit('"')), values).otherwise(split)
-    kept = lines if len(fields) == 1 else lines.filter(line != "")
     too_many = context.raising(_describe_extra_values(schema, quoted=quoted)).cast("array<string>")
     # The check is part of the column, because Spark would split each line again for a filter.
     counted = F.when(F.size(VALUES) <= len(fields), F.col(VALUES)).otherwise(too_many)
@@ -76,51 +81,66 @@ def read_values(
     ]
     needed = context.needed_fields
     used = [
-        (text, field.schema)
+        (text, field)
         for text, field in zip(texts, fields, strict=True)
         if needed is None or field.name in needed
     ]
-    read = [F.contains(text, F.lit("\ufffd")) for text, schema in used if _is_text(schema)]
-    rows = kept.withColumn(VALUES, values).withColumn(VALUES, counted)
-    changed = _find_changes(config, used)
-    if read:
-        # Spark replaced the malformed bytes when it split the line. Most lines have none to look for.
-        is_replaced = functools.reduce(lambda one, other: one | other, read)
-        columns.append(F.when(is_replaced, F.col(REPLACED)).alias(REPLACED))
-    rows = rows.select(FILE, *columns, *[place.alias(name) for name, (_, place) in changed.items()])
-    for name, (change, _) in changed.items():
-        place = F.col(name)
-        rows = context.observe_altered(rows, change, place.isNotNull(), place, str.strip)
-        rows = rows.drop(name)
-    return count_replaced(context, rows, format) if read else rows
+    rows = lines.withColumn(VALUES, values).withColumn(VALUES, counted)
+    # What is altered is found by the values that were read, so that none is converted twice.
+    rows = rows.select(FILE, REPLACED, line.alias(_LINE), VALUES, *columns)
+    places = {
+        f"place of change {number}": change
+        for number, change in enumerate(_find_changes(config, used, format))
+    }
+    rows = rows.select(
+        FILE,
+        *[get_column(field.name) for field in fields],
+        *[change.first.alias(place) for place, change in places.items()],
+    )
+    observed = [replace(change, first=F.col(place)) for place, change in places.items()]
+    return context.observe_altered(rows, *observed).drop(*places)
 
 
 def _find_changes(
-    config: FileSourceConfig, used: Sequence[tuple[Column, Schema]]
-) -> dict[str, tuple[str, Column]]:
-    """Return what becomes of a line other than it is written, with the line, null where that is not so.
+    config: FileSourceConfig, used: Sequence[tuple[Column, Field]], format: LineFormat
+) -> Iterator[AlteredRows]:
+    """Yield what becomes of lines other than it is written, for rows with the line as :data:`_LINE`.
 
-    :param used: the texts of the fields that are read, with their types.
+    :param used: the texts of the fields that are read.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    line, changes = F.col(VALUE), {}
+    line = F.col(_LINE)
     if config.enable_quoted_values and not config.doubled_quotes:
         has_more = F.contains(line, F.lit('"')) & ~line.rlike(_build_enclosed_pattern(config))
-        changes[_QUOTES] = (_QUOTES_LOST, F.when(has_more, _describe_line()))
+        yield AlteredRows(_QUOTES_LOST, F.when(has_more, _describe_line(line)), str.strip)
     flags = [
-        F.lower(text).isin("true", "false", "") for text, schema in used if _is_boolean(schema)
+        ~get_column(field.name) & (F.lower(text) != "false")
+        for text, field in used
+        if _is_boolean(field.schema)
     ]
     if flags:
-        is_known = functools.reduce(lambda one, other: one & other, flags)
-        changes[_FLAGS] = (_NO_FLAG, F.when(~is_known, _describe_line()))
-    cuts = [cut for text, schema in used if (cut := loses_digits(text, schema)) is not None]
+        yield AlteredRows(_NO_FLAG, _describe_if_any(flags), str.strip)
+    found = [loses_digits(text, get_column(field.name), field.schema) for text, field in used]
+    cuts = [cut for cut in found if cut is not None]
     if cuts:
-        # A text that is missing loses nothing.
-        known = [F.ifnull(cut, F.lit(False)) for cut in cuts]
-        is_cut = functools.reduce(lambda one, other: one | other, known)
-        changes[_CUT] = (_DIGITS_LOST, F.when(is_cut, _describe_line()))
-    return changes
+        yield AlteredRows(_DIGITS_LOST, _describe_if_any(cuts), str.strip)
+    # Spark replaced the malformed bytes when it split the line. Most lines have none to look for.
+    read = [F.contains(text, F.lit("\ufffd")) for text, field in used if _is_text(field.schema)]
+    if read:
+        replaced = describe_replaced(format)
+        yield replace(replaced, first=F.when(_is_any(read), replaced.first))
+
+
+def _describe_if_any(conditions: Sequence[Column]) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.when(_is_any(conditions), _describe_line(F.col(_LINE)))
+
+
+def _is_any(conditions: Sequence[Column]) -> Column:
+    """Return whether a condition is true; null is not."""
+    return functools.reduce(lambda one, other: one | other, conditions)
 
 
 def _split_quoted(context: SparkContext, line: Column, config: FileSourceConfig) -> Column:
@@ -181,12 +201,32 @@ def _build_field(context: SparkContext, text: Column, field: Field) -> Column:
     if _is_boolean(schema):
         value = F.when(text != "", F.lower(text) == "true")
     else:
-        value = from_text(text, schema).cast(to_ddl(schema))
+        value = from_text(text, schema)
+        value = (F.when(_has_no_blanks(text), value) if _is_strict(schema) else value).cast(
+            to_ddl(schema)
+        )
     if not allows_null(schema):
         return F.coalesce(value, failure)
     # An empty text is null. Only the conversion to bytes has a value for it.
     is_bytes = schema.non_nullable == Schema.BYTES
     return F.coalesce(F.when(text != "", value) if is_bytes else value, F.when(text != "", failure))
+
+
+def _is_strict(schema: Schema) -> bool:
+    """Return whether Java's parser of a type refuses blanks around a value (``convertString``)."""
+    inner = schema.non_nullable
+    return inner.type in (Type.INT, Type.LONG) or inner.logical_type is not None
+
+
+def _has_no_blanks(text: Column) -> Column:
+    """Whether no blank or tab, which Spark's casts leave out, is around a number, a date or a time.
+
+    What these may begin with comes after the blanks and control characters. Comparing beginning and end takes
+    less time than a regular expression.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return (text >= "+") & ~F.endswith(text, F.lit(" ")) & ~F.endswith(text, F.lit("\t"))
 
 
 def _is_text(schema: Schema) -> bool:
@@ -223,13 +263,12 @@ def _describe_extra_values(schema: Schema, *, quoted: bool) -> Column:
     )
 
 
-def _describe_line() -> Column:
-    """Build the part of a message that names the file and quotes the line."""
+def _describe_line(line: Column | None = None) -> Column:
+    """Build the part of a message that names the file and quotes the line, by default :data:`VALUE`."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    return F.concat(
-        F.lit(" File: "), F.col(FILE), F.lit("; line: "), F.substring(F.col(VALUE), 1, _SHOWN)
-    )
+    text = F.col(VALUE) if line is None else line
+    return F.concat(F.lit(" File: "), F.col(FILE), F.lit("; line: "), F.substring(text, 1, _SHOWN))
 
 
 def _escape_literal(text: str) -> str:
@@ -268,7 +307,7 @@ def join_lines(file: str, format: LineFormat, *, doubled: bool) -> Iterator[pa.R
     """
     import pyarrow as pa
 
-    asked = dataclasses.replace(format, columns=((VALUE, LINE), (REPLACED, REPLACED)))
+    asked = replace(format, columns=((VALUE, LINE), (REPLACED, REPLACED)))
     uri, replaced = Path(file).as_uri(), False
 
     def read_texts() -> Iterator[str]:

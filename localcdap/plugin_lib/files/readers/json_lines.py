@@ -10,15 +10,32 @@ import datetime
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from localcdap.api import LogicalType, Record, Schema, SourceContext, StageError, Type
-from localcdap.plugin_lib.files.readers.lines import FILE, VALUE
-from localcdap.plugin_lib.json_values import Convert, JsonObject, decode_json, make_json_converter
+from localcdap.api import (
+    AlteredRows,
+    LogicalType,
+    Record,
+    Schema,
+    SourceContext,
+    StageError,
+    Type,
+)
+from localcdap.plugin_lib.files.readers.line_format import REPLACED, LineFormat
+from localcdap.plugin_lib.files.readers.lines import FILE, VALUE, describe_replaced
+from localcdap.plugin_lib.json_values import (
+    CHANGES,
+    Convert,
+    JsonObject,
+    decode_json,
+    make_json_converter,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
 _SHOWN: Final = 200
+_PLACES: Final = {f"place of change {number}": change for number, change in enumerate(CHANGES)}
+"""The columns that say where a value was altered."""
 _LARGEST_PIECE: Final = 1 << 30
 """The most bytes that Arrow reads at once."""
 _TIMESTAMPS: Final = (LogicalType.TIMESTAMP_MILLIS, LogicalType.TIMESTAMP_MICROS)
@@ -33,28 +50,44 @@ _LIMITS: Final[dict[LogicalType | None, tuple[datetime.date, ...]]] = {
 
 
 def parse_json_lines(
-    context: SourceContext, lines: DataFrame, schema: Schema, *, with_file: bool
+    context: SourceContext,
+    lines: DataFrame,
+    schema: Schema,
+    format: LineFormat,
+    *,
+    with_file: bool,
 ) -> DataFrame:
-    """Parse lines (columns :data:`VALUE` and :data:`FILE`) into the fields of the schema.
+    """Parse lines into the fields of the schema.
 
-    Blank lines are ignored. The run fails if a line is not exactly one object, or a value does not fit its
-    field, even if no stage reads that field.
+    The run fails if a line does not begin with an object, or a value does not fit its field, even if no stage
+    reads that field.
 
+    :param lines: as :func:`.read_valid_lines` reads them, before they are counted.
     :param with_file: whether the result has the column :data:`FILE`, too.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
     fields = [(f.name, f.schema) for f in schema]
     fields += [(FILE, Schema.STRING)] if with_file else []
-    filled = lines.filter(F.col(VALUE).rlike(r"\S")).select(VALUE, FILE)
+    fields += [(name, Schema.STRING.as_nullable) for name in (REPLACED, *_PLACES)]
     read = LineReader(schema, with_file=with_file)
-    return context.in_batches(filled, read, Schema.record(schema.name or "record", fields))
+    parsed = context.in_batches(
+        lines.select(VALUE, FILE, REPLACED), read, Schema.record(schema.name or "record", fields)
+    )
+    changes = [
+        AlteredRows(f"{change}, as in CDAP", F.col(name)) for name, change in _PLACES.items()
+    ]
+    observed = context.observe_altered(parsed, describe_replaced(format), *changes)
+    return observed.drop(REPLACED, *_PLACES)
 
 
 class LineReader:
-    """Reads batches of lines as batches of records.
+    """Reads batches of lines, with :data:`FILE` and :data:`REPLACED`, as batches of records.
 
-    :param with_file: whether the records have the file of their line as the last column.
+    After the fields, the records have the file of their line if it is asked for, :data:`REPLACED`, and for
+    each of :data:`CHANGES` the file and the line if that altered a value of it.
+
+    :param with_file: whether the file is asked for.
     """
 
     def __init__(self, schema: Schema, *, with_file: bool) -> None:
@@ -67,26 +100,52 @@ class LineReader:
         """
         from localcdap.api.arrow import RecordCodec
 
-        codec, convert = RecordCodec(self._schema), make_json_converter(self._schema, "")
+        codec, noted = RecordCodec(self._schema), set[str]()
+        convert = make_json_converter(self._schema, "", note=noted.add)
         forms = [_find_arrow_type(self._schema, is_text) for is_text in (False, True)]
         for batch in batches:
-            lines, files = batch.column(0), batch.column(1)
-            records = None
+            lines, files, replaced = batch.columns
+            records, places = None, _Places()
             for form in [f for f in forms if f is not None and batch.num_rows]:
                 records = _read_by_arrow(lines, self._schema, form, codec.arrow)
                 if records is not None:
                     forms.sort(key=lambda other: other is not form)  # the next batch has it, too
                     break
             if records is None:
-                records = codec.encode(_read_each(lines, files, convert))
-            yield records.append_column(FILE, files) if self._with_file else records
+                records = codec.encode(_read_each(lines, files, convert, noted, places))
+            if self._with_file:
+                records = records.append_column(FILE, files)
+            records = records.append_column(REPLACED, replaced)
+            for name, change in _PLACES.items():
+                records = records.append_column(name, places.to_arrow(change, len(lines)))
+            yield records
 
 
-def _read_each(lines: pa.Array, files: pa.Array, convert: Convert) -> Iterator[Record]:
+class _Places(dict[str, dict[int, str]]):
+    """By change, the numbers of the lines of a batch that have it, with what a warning says of them."""
+
+    def to_arrow(self, change: str, count: int) -> pa.Array:
+        """Return a text or null for each line."""
+        import pyarrow as pa
+
+        found = self.get(change)
+        if found is None:
+            return pa.nulls(count, pa.string())
+        return pa.array([found.get(number) for number in range(count)], pa.string())
+
+
+def _read_each(
+    lines: pa.Array, files: pa.Array, convert: Convert, noted: set[str], places: _Places
+) -> Iterator[Record]:
+    """Yield the record of each line.
+
+    :param noted: what ``convert`` notes.
+    :param places: gets it, by line.
+    """
     for number, line in enumerate(lines.to_pylist()):
-        problem = "A line is not one JSON object"
+        problem = "A line is not a JSON object"
         try:
-            document = decode_json(line)
+            document = decode_json(line, noted.add)
             problem = "Values do not fit their fields" if type(document) is JsonObject else problem
             yield convert(document)
         except ValueError as error:
@@ -94,6 +153,10 @@ def _read_each(lines: pa.Array, files: pa.Array, convert: Convert) -> Iterator[R
                 f"{problem}: {error}. File: {files[number]}; line: {line[:_SHOWN]}",
                 "Correct the file, or the type of the field in the schema.",
             ) from None
+        for change in noted:
+            shown = f"File: {files[number]}; line: {line[:_SHOWN]}"
+            places.setdefault(change, {})[number] = shown
+        noted.clear()
 
 
 def _read_by_arrow(

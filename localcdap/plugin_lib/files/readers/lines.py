@@ -7,12 +7,12 @@ import dataclasses
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import unquote, urlsplit
 
-from localcdap.api import Schema, SourceContext, StageError
+from localcdap.api import AlteredRows, Schema, SourceContext, StageError
 from localcdap.files.encodings import COMPRESSED, get_java_name
 from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.line_format import (
@@ -116,13 +116,12 @@ def read_line_frame(
 def read_valid_lines(
     context: SourceContext, files: Sequence[str], format: LineFormat, split_size: int
 ) -> DataFrame:
-    """Read lines as :data:`VALUE` and :data:`FILE`, without malformed bytes, which are counted."""
+    """Read lines as the columns of :data:`LINES`, without malformed bytes; these are yet to be counted."""
     from pyspark.sql import functions as F  # noqa: N812
 
     lines = read_line_frame(context, files, format, split_size)
     valid = F.when(F.col(REPLACED).isNull(), F.col(VALUE)).otherwise(F.make_valid_utf8(VALUE))
-    marked = lines.withColumn(VALUE, valid)
-    return cast("DataFrame", count_replaced(context, marked, format))
+    return lines.withColumn(VALUE, valid)
 
 
 def split_file(file: str, shown: str, format: LineFormat, split_size: int) -> list[FilePiece]:
@@ -154,20 +153,23 @@ def get_file_uri() -> Column:
 def _read_by_spark(context: SourceContext, files: Sequence[str], *, skip_header: bool) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
-    uri = get_file_uri()
-    columns = (VALUE, uri.alias(FILE), F.when(~F.is_valid_utf8(VALUE), uri).alias(REPLACED))
+    file = get_file_uri().alias(FILE)
+    # Spark computes what is made of the name of its file for every row. It checks no bytes for columns that
+    # nobody reads if they are made of the column of that name.
+    replaced = F.when(~F.is_valid_utf8(VALUE), F.col(FILE)).alias(REPLACED)
+    columns = (F.col(VALUE), F.col(FILE), replaced)
     if not skip_header:
-        return context.spark.read.text(escape_paths(files)).select(*columns)
+        return context.spark.read.text(escape_paths(files)).select(VALUE, file).select(*columns)
     # Each file is read separately, so that its first line is the first row of a partition.
     is_header = (F.input_file_block_start() == 0) & (
         F.monotonically_increasing_id().bitwiseAND(_ROW_NUMBER) == 0
     )
     reads = [
-        context.spark.read.text(path).select(*columns, is_header.alias("is_header"))
+        context.spark.read.text(path).select(VALUE, file, is_header.alias("is_header"))
         for path in escape_paths(files)
     ]
     together = functools.reduce(lambda left, right: left.union(right), reads)
-    return together.filter(~F.col("is_header")).drop("is_header")
+    return together.filter(~F.col("is_header")).select(*columns)
 
 
 def find_replaced(uri: str, format: LineFormat) -> str:
@@ -193,27 +195,31 @@ def count_replaced(context: SourceContext, lines: Any, format: LineFormat) -> An
 
     :param lines: a DataFrame, or, of the first records of a file without Spark, an iterator of batches.
     """
+    if isinstance(lines, Iterator):
+        return _count_in_batches(context, lines, format)
+    return context.observe_altered(lines, describe_replaced(format)).drop(REPLACED)
+
+
+def describe_replaced(format: LineFormat) -> AlteredRows:
+    """Return what became of the lines of which :data:`REPLACED` names the file."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    change = f"bytes that are not {get_java_name(format.encoding)} became U+FFFD"
     locate = functools.partial(find_replaced, format=format)
-    if isinstance(lines, Iterator):
-        return _count_in_batches(context, lines, change, locate)
-    file = F.col(REPLACED)
-    observed = context.observe_altered(lines, change, file.isNotNull(), file, locate)
-    return observed.drop(REPLACED)
+    return AlteredRows(_describe_change(format), F.col(REPLACED), locate)
+
+
+def _describe_change(format: LineFormat) -> str:
+    return f"bytes that are not {get_java_name(format.encoding)} became U+FFFD"
 
 
 def _count_in_batches(
-    context: SourceContext,
-    batches: Iterator[pa.RecordBatch],
-    change: str,
-    locate: Callable[[str], str],
+    context: SourceContext, batches: Iterator[pa.RecordBatch], format: LineFormat
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         files = batch.column(REPLACED).drop_null()
         if len(files):
-            context.count_altered(change, locate(files[0].as_py()), len(files))
+            first = find_replaced(files[0].as_py(), format)
+            context.count_altered(_describe_change(format), first, len(files))
         yield batch.drop_columns([REPLACED])
 
 
@@ -251,7 +257,8 @@ def read_text_files(
         else:
             lines = context.generate(marked, pieces, functools.partial(read_lines, format=asked))
         return cast("DataFrame", count_replaced(context, lines, format))
-    lines = read_valid_lines(context, files, format, split_size)
+    valid = read_valid_lines(context, files, format, split_size)
+    lines = cast("DataFrame", count_replaced(context, valid, format))
     uri = path.format_uri_column(get_column(FILE))
     return lines.select(
         [(uri if f.name == path.name else get_column(VALUE)).alias(f.name) for f in schema]

@@ -117,7 +117,8 @@ def _read_content(
         case "json":
             format = dataclasses.replace(get_line_format(config), skip_header=False)
             lines = read_valid_lines(context, files, format, split_size)
-            return parse_json_lines(context, lines, schema, with_file=config.path_field is not None)
+            with_file = config.path_field is not None
+            return parse_json_lines(context, lines, schema, format, with_file=with_file)
         case "parquet" | "orc" as columnar:
             return read_columnar_files(context, files, schema, columnar)
     format = get_line_format(config)
@@ -222,12 +223,9 @@ def _sample_delimited(
     if any(f.schema.non_nullable not in _PLAIN_VALUES for f in fields):
         return None
     delimiter, quoted = config.value_delimiter, config.enable_quoted_values
-    keeps_empty = len(fields) == 1
 
     def read_rows() -> Iterator[list[Any]]:
         for line in lines:
-            if not line and not keeps_empty:
-                continue
             texts = line.split(delimiter)
             if len(texts) > len(fields) or (quoted and '"' in line):
                 raise _DoubtfulValueError

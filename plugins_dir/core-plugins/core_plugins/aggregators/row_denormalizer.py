@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import (
+    AlteredRows,
     BatchAggregator,
     EdgeKind,
     FailureCollector,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _ORDER: Final = "__localcdap_order"
+_NO_KEY: Final = "a record without a key was left out, as in CDAP"
 _PROPERTIES: Final = ("keyField", "nameField", "valueField")
 
 
@@ -119,7 +121,9 @@ class RowDenormalizer(BatchAggregator):
         key = get_column(self.config.key_field)
         if self.config.num_partitions:
             df = df.repartition(self.config.num_partitions, key)
-        df = df.withColumn(_ORDER, F.monotonically_increasing_id()).filter(key.isNotNull())
+        lacks_key = F.when(key.isNull(), F.lit("null"))
+        df = context.observe_altered(df, AlteredRows(_NO_KEY, lacks_key)).filter(key.isNotNull())
+        df = df.withColumn(_ORDER, F.monotonically_increasing_id())
         names = self._find_outputs(FailureCollector())
         values = [self._build_value(sources).alias(output) for output, sources in names.items()]
         return df.groupBy(key).agg(*values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from localcdap.api import (
+    AlteredRows,
     BatchSink,
     BatchSource,
     EdgeKind,
@@ -224,6 +225,8 @@ class TableSource(BatchSource):
 _TYPES: Final = (Schema.BYTES, Schema.STRING)
 _RECORD: Final = Schema.record("keyValue", [(KEY, Schema.BYTES), (VALUE, Schema.BYTES)])
 _NAME: Final = "Name of the table in this namespace"
+_LEFT_OUT: Final = "a row without a key or a value was left out"
+_DELETED: Final = "a value is null, so that its key has none any more, as in CDAP"
 
 
 @plugin(
@@ -231,7 +234,9 @@ _NAME: Final = "Name of the table in this namespace"
     description="Reads all keys and values of a key-value table, as they are when the run starts.",
 )
 class KeyValueSource(BatchSource):
-    """Both fields are bytes; other types are converted to text. Rows without a key or value are skipped."""
+    """Both fields are bytes; other types are converted to text. Rows without a key or value are left out, and
+    counted: a key-value table of CDAP has none.
+    """
 
     class Config(PluginConfig):
         name: str = field(
@@ -250,8 +255,13 @@ class KeyValueSource(BatchSource):
             lineage.datasets.append(self.config.name)
 
     def read(self, context: SourceContext) -> DataFrame:
+        from pyspark.sql import functions as F  # noqa: N812
+
         rows = read_key_values(context, self.config.name)
-        rows = rows.where(get_column(KEY).isNotNull() & get_column(VALUE).isNotNull())
+        key = get_column(KEY).cast("string")
+        lacks = get_column(KEY).isNull() | get_column(VALUE).isNull()
+        first = F.when(lacks, F.concat(F.lit("key "), F.coalesce(key, F.lit("null"))))
+        rows = context.observe_altered(rows, AlteredRows(_LEFT_OUT, first)).where(~lacks)
         return rows.select([_to_bytes(rows, name).alias(name) for name in (KEY, VALUE)])
 
 
@@ -318,12 +328,20 @@ class KeyValueSink(BatchSink):
         return [("key.field", self.config.key_field), ("value.field", self.config.value_field)]
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
+        from pyspark.sql import functions as F  # noqa: N812
+
         schema = self._find_row_schema(context.input_schema)
         columns = [
             require_value(context, get_column(field_name), field_name, part.schema).alias(part.name)
             for part, (_, field_name) in zip(schema, self._list_properties(), strict=True)
         ]
-        context.write_table(self.config.name, df.select(columns), schema, KEY)
+        pairs = df.select(columns)
+        if any(part.name == VALUE and part.schema.is_nullable for part in schema):
+            # The table of the original deletes what is written as null (``KeyValueTable.write``).
+            key = F.concat(F.lit("key "), get_column(KEY).cast("string"))
+            deleted = AlteredRows(_DELETED, F.when(get_column(VALUE).isNull(), key))
+            pairs = context.observe_altered(pairs, deleted)
+        context.write_table(self.config.name, pairs, schema, KEY)
 
     def record_lineage(self, lineage: LineageRecorder) -> None:
         if not self.config.contains_macro("name"):
