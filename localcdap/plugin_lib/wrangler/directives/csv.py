@@ -23,6 +23,7 @@ from localcdap.api.schema import Schema
 from localcdap.java import commons_csv
 from localcdap.java.regex import compile_regex
 from localcdap.java.strings import TRIM_CHARACTERS
+from localcdap.java.text_units import replace_halves, to_units
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     format_error_record,
     make_type_error,
@@ -256,6 +257,7 @@ class ParseAsFixedLength(Directive):
         text = row[found]
         if not isinstance(text, str):
             raise make_type_error(self.column, text)
+        text = to_units(text)
         length = sum(self._widths)
         if len(text) < length:
             raise ErrorRow(
@@ -269,7 +271,7 @@ class ParseAsFixedLength(Directive):
     def _make_row(self, row: Row, text: str, start: int) -> Row:
         made = Row(row)
         for number, width in enumerate(self._widths, 1):
-            field = text[start : start + width]
+            field = replace_halves(text[start : start + width])
             if self._padding is not None:
                 field = self._padding.replace(field, "")
             made.add(f"{self.column}_{number}", field)
