@@ -92,7 +92,8 @@ def format_nested(text: str, place: int) -> str | None:
     """
     from xml.dom import expatbuilder
 
-    document = expatbuilder.parseString(text.encode(), namespaces=False)  # type: ignore[no-untyped-call]
+    # Entities, which could grow, were refused by lxml before.
+    document = expatbuilder.parseString(text.encode(), namespaces=False)  # noqa: S316
     element = document.getElementsByTagName("*")[place]
     if not any(child.nodeType == child.ELEMENT_NODE for child in element.childNodes[:2]):
         return None

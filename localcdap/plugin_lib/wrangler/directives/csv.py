@@ -51,6 +51,7 @@ _PARTS: Final = "__parts"
     "that the first row names.",
 )
 class ParseAsCsv(Directive):
+    drops_rows = True
     categories = ("parser", "csv")
     examples = ("parse-as-csv :body ','", "parse-as-csv :body '\\t' true")
     keeps_values = True
@@ -220,6 +221,7 @@ _MAX_WIDTH: Final = 100_000
     "the text becomes a row. A row without the column is dropped, as in the original.",
 )
 class ParseAsFixedLength(Directive):
+    drops_rows = True
     categories = ("parser",)
     examples = ("parse-as-fixed-length :body 2,4,5,3", "parse-as-fixed-length :body 10,5 '#'")
     column: str = argument.column("The column to cut.")
