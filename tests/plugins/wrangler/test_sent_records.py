@@ -89,8 +89,10 @@ def test_validation_warns_whatever_the_version_is(instance: TemporaryInstance, v
         (
             "parse-as-simple-date :body 'yyyy'; parse-as-currency :body :b 'en_US'",
             "fail-pipeline",
-            "No stage collects the records that 'parse-as-simple-date', 'parse-as-currency' cannot read: "
-            "they are dropped.",
+            (
+                "No stage collects the records that 'parse-as-simple-date', 'parse-as-currency' cannot read: "
+                "they are dropped."
+            ),
         ),
         (
             "uppercase :body",
