@@ -334,6 +334,26 @@ def test_realtime_configurations_are_streaming(marks):
     assert len(check(read)) == 1
 
 
+@pytest.mark.parametrize(
+    ("config", "type"),
+    [
+        ({"source": {"name": "Twitter"}, "sink": {"name": "Table"}}, PipelineType.STREAMING),
+        ({"source": {"name": "Kafka"}, "sinks": [{"name": "Stream"}]}, PipelineType.STREAMING),
+        (
+            {"source": {"name": "a", "plugin": {"name": "JMS"}}, "sink": {"name": "Table"}},
+            PipelineType.STREAMING,
+        ),
+        (
+            {"source": {"name": "Stream"}, "sink": {"name": "Table"}, "schedule": "* * * * *"},
+            PipelineType.BATCH,
+        ),
+        ({"source": {"name": "Kafka"}, "sink": {"name": "Table"}}, PipelineType.BATCH),
+    ],
+)
+def test_the_plugins_of_a_3_x_configuration_tell_its_type(config, type):
+    assert read_document(config).type is type
+
+
 def test_a_3_x_configuration_without_ends():
     document = {"config": {"source": None, "sinks": [], "transforms": [{"name": "T"}]}}
     found = [f.message for f in check(read_document(document))]

@@ -222,8 +222,31 @@ def is_legacy(config: Mapping[str, Any]) -> bool:
 
 
 def is_realtime(config: Mapping[str, Any]) -> bool:
-    """Return whether a CDAP 3 configuration is one of ``cdap-etl-realtime``, which had ``instances``."""
-    return "instances" in config
+    """Return whether a CDAP 3 configuration is one of ``cdap-etl-realtime``.
+
+    It may have ``instances``. A configuration of ``cdap-etl-batch`` has a ``schedule``; one with neither is
+    known by the plugins that only realtime pipelines had.
+    """
+    if "instances" in config:
+        return True
+    if "schedule" in config:
+        return False
+    sinks = [entry for entry, _ in _list_entries(config.get("sinks"), "sinks")]
+    return _get_plugin_name(config.get("source")) in _REALTIME_SOURCES or any(
+        _get_plugin_name(each) in _REALTIME_SINKS for each in (config.get("sink"), *sinks)
+    )
+
+
+_REALTIME_SOURCES: Final = frozenset(("AmazonSQS", "DataGenerator", "JMS", "Twitter"))
+_REALTIME_SINKS: Final = frozenset(("Stream",))
+
+
+def _get_plugin_name(node: Any) -> str | None:
+    """Return the name of the plugin of a source or sink of CDAP 3."""
+    if not isinstance(node, Mapping):
+        return None
+    plugin = node.get("plugin")
+    return as_text((plugin if isinstance(plugin, Mapping) else node).get("name"))
 
 
 def upgrade(

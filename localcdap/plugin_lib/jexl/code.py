@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from localcdap.java.strings import TRIM_CHARACTERS
+from localcdap.java.text_units import replace_halves
 from localcdap.plugin_lib.jexl import interpreter, operators
 from localcdap.plugin_lib.jexl import interpreter as running
 from localcdap.plugin_lib.jexl.errors import EvaluationError
@@ -23,6 +24,7 @@ from localcdap.plugin_lib.jexl.parser import (
     list_local_names,
     list_read_names,
 )
+from localcdap.plugin_lib.jexl.value_methods import METHODS
 
 _Function = Callable[..., Any]
 
@@ -117,6 +119,8 @@ class Writer:
             self.variables[name] = f"w{len(self.variables)}"
         self.arguments: Final = [self.variables[name] for name in names]
         self.has_locals: Final = bool(local)
+        self.may_cut = False
+        """Whether a function or method is called that may leave half of a character."""
         self._temporaries = 0
 
     def write(self, node: Node) -> Coded:
@@ -275,8 +279,23 @@ class Code:
         source = _write_function(writer, root)
         scope = writer.scope
         exec(compile(source, "<expression>", "exec"), scope)  # noqa: S102 - written here, from a checked tree
-        self.run: Final[Callable[..., Any]] = scope["run"]
+        run: Callable[..., Any] = scope["run"]
+        self.run: Final = _replace_halves_in_result(run) if writer.may_cut else run
         """The function from the values of the variables to the value."""
+
+
+def _replace_halves_in_result(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose result is what Java writes for texts with halves of characters."""
+
+    def run_and_replace(*values: Any) -> Any:
+        result = run(*values)
+        if result.__class__ is str:
+            return replace_halves(result)
+        if result.__class__ is list:
+            return [replace_halves(each) if each.__class__ is str else each for each in result]
+        return result
+
+    return run_and_replace
 
 
 def _write_function(writer: Writer, root: Node) -> str:
@@ -444,6 +463,7 @@ def call(writer: Writer, node: Node) -> Coded:
     function = FUNCTIONS[node.value]
     count = len(node.parts)
     name = f"f_{node.value[0]}_{node.value[1]}_{count}"
+    writer.may_cut |= any(form.counts_units for form in function.overloads)
     writer.scope[name] = function.build_caller(count)
     is_bool = all(
         form.never_null and form.returns == "B" for form in function.find_overloads(count)
@@ -458,6 +478,8 @@ def write_null_safe(writer: Writer, node: Node) -> Coded:
 
 def write_method(writer: Writer, node: Node, *, safe: bool = False) -> Coded:
     name, null_safe = node.value
+    method = METHODS.get(("text", name))
+    writer.may_cut |= method is not None and any(form.counts_units for form in method.overloads)
     value, again, _ = writer.twice(node.parts[0])
     arguments = "".join(f", {writer.code(part)}" for part in node.parts[1:])
     plain = f"method({again}, {name!r}{arguments})"

@@ -15,8 +15,10 @@ from decimal import Decimal
 from typing import Any, Final, NoReturn
 
 from localcdap.java import numbers
+from localcdap.java.big_decimal import divide_whole, drop_zero_sign, get_remainder
 from localcdap.java.regex import RegexError, compile_regex
 from localcdap.java.strings import format_double, to_java_string
+from localcdap.java.text_units import compare_units, count_units, needs_units
 from localcdap.plugin_lib.jexl.errors import EvaluationError, fail, fail_on_null_operand, type_name
 
 _FLOATING: Final = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d+)?\Z")
@@ -88,8 +90,10 @@ def to_decimal(value: Any) -> Decimal:
     kind = value.__class__
     if kind is Decimal:
         return Decimal(value)
-    if kind is int or kind is bool:
-        return numbers.DECIMAL128.create_decimal(int(value))
+    if kind is int:
+        return numbers.DECIMAL128.create_decimal(value)
+    if kind is bool:
+        return Decimal("1.0") if value else Decimal("0.0")
     try:
         if kind is float:
             return Decimal(0) if value != value else numbers.parse_decimal(format_double(value))
@@ -121,9 +125,16 @@ def _fail_on_type(error: Exception) -> NoReturn:
 def add(left: Any, right: Any) -> Any:
     if left is None or right is None:
         fail_on_null_operand("+")
-    if left.__class__ is str or right.__class__ is str:
+    if left.__class__ is str or right.__class__ is str or _is_infinite_beside_decimal(left, right):
         return to_text(left) + to_text(right)
     return _calculate("+", left, right)
+
+
+def _is_infinite_beside_decimal(left: Any, right: Any) -> bool:
+    """Return whether operands cannot be added as decimals; the original joins their texts then."""
+    if left.__class__ is Decimal:
+        return right.__class__ is float and math.isinf(right)
+    return right.__class__ is Decimal and left.__class__ is float and math.isinf(left)
 
 
 def subtract(left: Any, right: Any) -> Any:
@@ -149,12 +160,10 @@ def _calculate(symbol: str, left: Any, right: Any) -> Any:
     if left.__class__ is int and right.__class__ is int:
         return whole(left, right)
     if left.__class__ is Decimal or right.__class__ is Decimal:
-        result = decimal(to_decimal(left), to_decimal(right))
+        result = drop_zero_sign(decimal(to_decimal(left), to_decimal(right)))
         return _narrow(result) if int in (left.__class__, right.__class__) else result
     if is_floating(left) or is_floating(right):
         return floating(to_double(left), to_double(right))
-    if symbol == "%":  # of texts: BigInteger.mod, which has no negative modulus
-        return _compute_text_modulo(to_whole(left), to_whole(right))
     return whole(to_whole(left), to_whole(right))
 
 
@@ -179,14 +188,9 @@ def _divide_whole(left: int, right: int) -> int:
 
 
 def _compute_whole_modulo(left: int, right: int) -> int:
-    _reject_zero("%", right)
-    rest = abs(left) % abs(right)
-    return -rest if left < 0 else rest
-
-
-def _compute_text_modulo(left: int, right: int) -> int:
+    """Return ``BigInteger.mod``, which is never negative and has no negative modulus: -7 % 3 is 2."""
     if right < 0:
-        fail("'%' has a negative number on its right side")
+        fail("'%' of whole numbers has a negative number on its right side")
     _reject_zero("%", right)
     return left % right
 
@@ -208,7 +212,9 @@ def _divide_decimal(left: Decimal, right: Decimal) -> Decimal:
 
 def _compute_decimal_modulo(left: Decimal, right: Decimal) -> Decimal:
     _reject_zero("%", right)
-    return numbers.DECIMAL128.remainder(left, right)
+    if len(divide_whole(left, right).as_tuple().digits) > numbers.DECIMAL128.prec:
+        fail("Division impossible: the quotient has more than 34 digits")
+    return get_remainder(left, right)
 
 
 _Operation = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]
@@ -265,9 +271,6 @@ def _to_bits(symbol: str, value: Any) -> int:
     return to_long(value)
 
 
-_WIDE: Final = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
-
-
 def compare(left: Any, right: Any) -> int:
     """Return a number below, at or above 0. NaN is below all numbers and equals itself. Neither side is
     null.
@@ -286,8 +289,8 @@ def compare(left: Any, right: Any) -> int:
         a, b = _compare_with_whole(left), _compare_with_whole(right)
     elif str in kinds:
         a, b = to_text(left), to_text(right)
-        if _WIDE.search(a) or _WIDE.search(b):  # Java orders by UTF-16 units
-            a, b = (t.encode("utf-16-be", "surrogatepass") for t in (a, b))
+        if needs_units(a) or needs_units(b):
+            return compare_units(a, b)
     else:
         a, b = left, right
     try:
@@ -345,12 +348,17 @@ def is_match(left: Any, right: Any) -> bool:
     if right.__class__ is str:
         return _is_pattern_match(to_java_string(left), right)
     if isinstance(right, Mapping):
-        return set(left) <= set(right) if isinstance(left, Mapping) else left in right
+        keys = left if isinstance(left, Mapping) else (left,)
+        return all(_contains(right, key) for key in keys)
     if isinstance(right, list | Set | range | tuple):
-        if isinstance(left, list | Set | range):
-            return all(item in right for item in left)
-        return left in right
+        items = left if isinstance(left, list | Set | range) else (left,)
+        return all(_contains(right, item) for item in items)
     return is_equal(left, right)
+
+
+def _contains(values: Collection[Any], wanted: Any) -> bool:
+    """Return whether a value is among others as ``equals`` says: 1 is neither 1.0 nor true."""
+    return any(each.__class__ is wanted.__class__ and each == wanted for each in values)
 
 
 def _is_pattern_match(text: str, pattern: str) -> bool:
@@ -397,13 +405,12 @@ def is_empty(value: Any) -> bool:
     return isinstance(value, Collection) and len(value) == 0
 
 
-def count_elements(value: Any) -> int:
-    """Return ``size(x)``: the characters (UTF-16 units) or elements; 0 for null and values without a size."""
+def count_elements(value: Any) -> int | None:
+    """Return ``size(x)``: the characters (UTF-16 units) or elements; 0 for null, null for a value without a
+    size.
+    """
     if value.__class__ is str:
-        return count_characters(value)
-    return len(value) if isinstance(value, Collection) else 0
-
-
-def count_characters(text: str) -> int:
-    """Return Java's length of a text: a character beyond the basic plane counts twice."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+        return count_units(value)
+    if value is None:
+        return 0
+    return len(value) if isinstance(value, Collection) else None

@@ -14,6 +14,7 @@ from localcdap.api.schema import Schema, Type
 from localcdap.plugin_lib.jexl.functions import FUNCTIONS, Overload
 from localcdap.plugin_lib.jexl.parser import CONDITIONS, Node, find_plain_path, list_local_names
 
+_SIZED: Final = frozenset((Type.NULL, Type.STRING, Type.ARRAY, Type.MAP))
 _STRICT: Final = frozenset(("+", "-", "*", "/", "%"))
 
 WHOLE: Final = (Schema.INT, Schema.LONG)
@@ -148,7 +149,7 @@ class _TypeInference:
         if node.value in ("!", "empty"):
             return Schema.BOOLEAN
         if node.value == "size":
-            return Schema.INT
+            return self._infer_size(node.parts[0])
         if node.value == "~":
             return Schema.LONG
         inner = self.infer(node.parts[0])
@@ -156,6 +157,12 @@ class _TypeInference:
             return None
         plain = inner.non_nullable
         return Schema.LONG if plain == Schema.INT else plain if plain != Schema.STRING else None
+
+    def _infer_size(self, node: Node) -> Schema:
+        """Return the schema of ``size``, which is null for a value that has none."""
+        inner = self.infer(node)
+        known = inner is not None and inner.non_nullable.type in _SIZED
+        return Schema.INT if known else Schema.INT.as_nullable
 
     def _infer_binary(self, node: Node) -> Schema | None:
         if node.value in CONDITIONS:

@@ -93,6 +93,15 @@ class ValueMapper(Transform):
         if not len(stage.failures):
             stage.output_schema = _build_output_schema(given, mappings)
 
+    def configure_connected(self, stage: StageConfigurer) -> None:
+        mappings = self._parse_mappings(StageConfigurer(stage.name, {}), {})
+        for each in mappings.values():
+            if stage.find_table(each.table) is None:
+                stage.failures.add(
+                    f"There is no table '{each.table}' to look values up in.",
+                    "Write it first; 'localcdap tables' lists all tables.",
+                ).with_config_property("mapping", element=each.text)
+
     def _parse_defaults(self, stage: StageConfigurer) -> dict[str, str]:
         """Return the element of 'defaults' of each field."""
         found = {}

@@ -25,7 +25,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.java import xml
-from localcdap.java.xml import XmlError, evaluate_path, read_document
+from localcdap.java.xml import XmlError, format_nested, read_document, select_nodes
 from localcdap.plugin_lib.text_values import find_text_converter
 
 if TYPE_CHECKING:
@@ -93,12 +93,10 @@ def get_qualified_name(element: _Element) -> str:
 
 
 def get_text(node: Any) -> str:
-    """Return all text in an element, or the text of an attribute, string, number or boolean."""
-    if hasattr(node, "itertext"):
-        return "".join(node.itertext())
-    if isinstance(node, bool):
-        return str(node).lower()
-    return str(node)
+    """Return all text in an element, or the text of an attribute, text, comment or instruction."""
+    if not hasattr(node, "tag"):
+        return str(node)
+    return "".join(node.itertext()) if isinstance(node.tag, str) else node.text or ""
 
 
 _EXIT: Final = "Exit on error"
@@ -231,7 +229,7 @@ class XMLParser(Transform):
             root = read_document(text, allows_doctype=not self.config.disallow_doctype)
             emit(
                 {
-                    name: self._read_value(name, path, schema, root)
+                    name: self._read_value(name, path, schema, root, text)
                     for name, path, schema in self._fields
                 }
             )
@@ -242,15 +240,23 @@ class XMLParser(Transform):
             if self.config.on_error == _TO_ERRORS:
                 emit.error(record, MALFORMED, f"{message}.")
 
-    def _read_value(self, name: str, path: Any, schema: Schema, root: _Element) -> Any:
-        found = evaluate_path(path, root)
+    def _read_value(
+        self, name: str, path: Any, schema: Schema, root: _Element, document: str
+    ) -> Any:
+        found = select_nodes(path, root)
         if len(found) > 1 and self.config.fail_on_array:
             raise XmlError(f"field '{name}' is an array of {len(found)} nodes")
         if not found:
             return None
         node = found[0]
-        if hasattr(node, "tag") and len(node):
-            return _format_xml(name, node, schema)
+        nested = _format_nested(node, root, document)
+        if nested is not None:
+            if schema.type is Type.STRING:
+                return nested
+            raise XmlError(
+                f"field '{name}' is an element with child elements, not a value of type "
+                f"{schema.display_name}"
+            )
         text = get_text(node)
         convert = find_text_converter(schema)
         assert convert is not None
@@ -262,14 +268,14 @@ class XMLParser(Transform):
             ) from None
 
 
-def _format_xml(name: str, node: Any, schema: Schema) -> str:
+def _format_nested(node: Any, root: _Element, document: str) -> str | None:
+    """Return the XML of an element that begins with an element or one node before it, else None."""
     from lxml import etree
 
-    if schema.type is not Type.STRING:
-        raise XmlError(
-            f"field '{name}' is an element with child elements, not a value of type {schema.display_name}"
-        )
-    return str(etree.tostring(node, encoding="unicode", with_tail=False))
+    if not hasattr(node, "tag") or next(node.iterchildren(etree.Element), None) is None:
+        return None
+    place = next(at for at, each in enumerate(root.iter(etree.Element)) if each is node)
+    return format_nested(document, place)
 
 
 @plugin(
@@ -356,7 +362,7 @@ class XMLMultiParser(Transform):
             )
             return
         try:
-            found = evaluate_path(
+            found = select_nodes(
                 self._path, read_document(text, allows_doctype=not self.config.disallow_doctype)
             )
         except XmlError as error:

@@ -164,16 +164,36 @@ class ConfigurationCheck:
             self._propagate(recipe)
 
     def _warn_of_errors(self, recipe: BuiltRecipe) -> None:
-        """Warn of error records that no stage collects, in the mode that seems to fail the run for them."""
+        """Warn of error records that no stage collects: as in CDAP, they are dropped.
+
+        In the mode ``skip-error``, the pipeline asks for that.
+        """
         config, stage = self._config, self._stage
-        is_failing = config.on_error in (None, FAIL) and not config.contains_macro("on-error")
-        names = [step.name for step in recipe.steps if step.name in _SENDERS]
-        if stage.wants_errors is not False or not is_failing or not names:
+        if stage.wants_errors is not False or config.contains_macro("on-error"):
             return
-        stage.warnings.add(
-            f"No stage collects the records that '{names[0]}' selects: they are dropped.",
-            f"Connect an ErrorCollector, or set the argument '{FAILS_FOR_ERRORS}' to 'true' to fail the run.",
-        ).with_config_property("directives")
+        if config.on_error == SEND:
+            stage.warnings.add(
+                "No stage collects the records for which a directive fails: they are dropped.",
+                f"Connect an ErrorCollector, or set 'on-error' to '{FAIL}' or '{SKIP}'.",
+            ).with_config_property("on-error")
+            return
+        if config.on_error == SKIP:
+            return
+        senders = [step.name for step in recipe.steps if step.name in _SENDERS]
+        readers = [
+            step.name
+            for step in recipe.steps
+            if step.directive is not None and step.directive.drops_rows and step.name not in senders
+        ]
+        for names, verb in ((senders, "selects"), (readers, "cannot read")):
+            if not names:
+                continue
+            listed = ", ".join(f"'{name}'" for name in dict.fromkeys(names))
+            stage.warnings.add(
+                f"No stage collects the records that {listed} {verb}: they are dropped.",
+                f"Connect an ErrorCollector, or set the argument '{FAILS_FOR_ERRORS}' to 'true' to fail "
+                "the run.",
+            ).with_config_property("directives")
 
     def _check_field(self) -> None:
         field, schema = self._config.input_field, self._stage.input_schema

@@ -216,7 +216,6 @@ WRITTEN = [
     "string:upperCase(s)",
     "string:lowerCase(s)",
     "string:trim(s)",
-    "string:reverse(s)",
     "string:length(s)",
     "string:defaultString(s)",
     "string:isEmpty(s)",

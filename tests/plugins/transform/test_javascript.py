@@ -9,11 +9,12 @@ import math
 
 import pytest
 from core_plugins.scripts.javascript import JavaScript, ScriptEngine, ScriptError
-from core_plugins.scripts.legacy_javascript import Script
+from core_plugins.scripts.legacy_javascript import Script, ScriptFilter, Validator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localcdap.api import Schema, StageError
+from localcdap.testing import StageTester
 from tests.plugins.transform.support import (
     Emitted,
     causes,
@@ -87,8 +88,10 @@ EVERYTHING = record(
     u=Schema.union([Schema.INT, Schema.LONG, Schema.STRING, Schema.NULL]),
     n=Schema.INT.as_nullable,
 )
-longs = st.integers(-(2**63), 2**63 - 1)
-instants = st.datetimes(timezones=st.just(datetime.UTC))
+longs = st.integers(-(2**53), 2**53)
+instants = st.datetimes(
+    datetime.datetime(1700, 1, 1), datetime.datetime(2200, 1, 1), timezones=st.just(datetime.UTC)
+)
 everything = st.fixed_dictionaries(
     {
         "b": st.booleans(),
@@ -137,6 +140,105 @@ def everything_plugin(cache=[]):  # noqa: B006 - one V8 for all examples
     return cache[0]
 
 
+ROUNDED = record(
+    l=Schema.LONG.as_nullable, s=Schema.STRING.as_nullable, d=Schema.DOUBLE.as_nullable
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "expression", "found", "altered"),
+    [
+        (2**53 + 1, "{l: input.l}", {"l": 2**53}, 1),
+        (2**53 + 1, "{s: JSON.stringify(input)}", {"s": '{"l":9007199254740992}'}, 0),
+        (2**53 + 1, "{l: input.l + 1}", {"l": 2**53}, 1),
+        (2**53 + 1, "{d: input.l / 2}", {"d": 4503599627370496.0}, 0),
+        (2**53 + 1, "{l: Math.floor(input.l)}", {"l": 2**53}, 1),
+        (2**53 + 1, "{l: input.l === 9007199254740992 ? 1 : 2}", {"l": 1}, 0),
+        (2**53 + 1, "{s: typeof input.l}", {"s": "number"}, 0),
+        (-(2**53) - 1, "{l: input.l}", {"l": -(2**53)}, 1),
+        (2**53 + 2, "{l: input.l}", {"l": 2**53 + 2}, 0),
+        (2**62, "{l: input.l}", {"l": 2**62}, 0),
+        (2**63 - 1, "{l: input.l}", {"l": 2**63 - 1}, 0),
+        (2**63 - 1, "{d: input.l}", {"d": 2.0**63}, 0),
+        (-(2**63), "{l: input.l}", {"l": -(2**63)}, 0),
+        (7, "{l: Math.pow(2, 62)}", {"l": 2**62}, 0),
+        (7, "{l: BigInt(2) ** 62n + 1n}", {"l": 2**62 + 1}, 0),
+    ],
+)
+def test_numbers_beyond_2_to_53_are_doubles(number, expression, found, altered):
+    """The results of longs are those of ``Double.parseDouble`` and ``Double.longValue``, run with Java."""
+    properties = {
+        "script": f"function transform(input, emitter) {{ emitter.emit({expression}); }}",
+        "schema": str(ROUNDED),
+    }
+
+    output = StageTester(JavaScript, properties, record(l=Schema.LONG)).run([{"l": number}])
+
+    assert output.records == [{"l": None, "s": None, "d": None} | found]
+    assert sum(each.count for each in output.altered) == altered
+
+
+@pytest.mark.parametrize("plugin", [ScriptFilter, Validator])
+def test_records_that_are_only_tested_keep_their_digits(plugin):
+    properties = {
+        "script": "function shouldFilter(input) { input.l = 1; return false; }",
+        "validationScript": "function isValid(input) { input.l = 1; return {isValid: true}; }",
+        "validators": "core",
+    }
+    wanted = ["script"] if plugin is ScriptFilter else ["validationScript", "validators"]
+
+    output = StageTester(
+        plugin, {name: properties[name] for name in wanted}, record(l=Schema.LONG)
+    ).run([{"l": 2**53 + 1}])
+
+    assert output.records == [{"l": 2**53 + 1}]
+    assert output.altered == []
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("input.s.length", "3"),
+        ("input.s.indexOf('b')", "2"),
+        ("input.s.charCodeAt(0)", "55357"),
+        ("input.s.substring(2)", "b"),
+        ("input.s.substr(-1)", "b"),
+        ("input.s.split('').length", "3"),
+        ("input.s.slice(0, 2)", "😀"),
+        ("JSON.stringify(input.s)", '"😀b"'),
+        ("input.s.toUpperCase()", "😀B"),
+        ("0.1 + 0.2", "0.30000000000000004"),
+        ("1e21", "1e+21"),
+        ("123456789012345680000", "123456789012345680000"),
+        ("1 / 0", "Infinity"),
+        ("-7 % 3", "-1"),
+        ("7 / 2", "3.5"),
+        ("'3' * '4'", "12"),
+        ("'3' + 4", "34"),
+        ("Math.round(-2.5)", "-2"),
+        ("Math.round(2.5)", "3"),
+        ("parseInt('08')", "8"),
+        ("(25).toString(16)", "19"),
+        ("(1.005).toFixed(2)", "1.00"),
+        ("new Date(0).toISOString()", "1970-01-01T00:00:00.000Z"),
+        ("Date.UTC(2020, 1, 29)", "1582934400000"),
+        ("[10, 9, 1].sort()", "1,10,9"),
+        ("null == undefined", "true"),
+        ("NaN === NaN", "false"),
+        ("typeof null", "object"),
+    ],
+)
+def test_expressions_as_the_language_defines_them(expression, found):
+    emitted = javascript(
+        f"emitter.emit({{v: String({expression})}});",
+        record(s=Schema.STRING),
+        [{"s": "\U0001f600b"}],
+        record(v=Schema.STRING),
+    )
+
+    assert emitted.records == [{"v": found}]
+
+
 def test_numbers_that_json_cannot_hold():
     schema = record(d=Schema.DOUBLE, l=Schema.LONG)
 
@@ -157,7 +259,7 @@ def test_what_a_script_sees_of_special_types():
         "day": datetime.date(1969, 12, 31),
         "x": b"\xff\x01",
         "m": decimal.Decimal("-0.01"),
-        "l": 2**60,
+        "l": 2**60 + 1,
     }
 
     emitted = javascript(
@@ -167,7 +269,7 @@ def test_what_a_script_sees_of_special_types():
         output=record(seen=Schema.STRING),
     )
 
-    assert emitted.records == [{"seen": "-1 -1,1 -1 bigint"}]
+    assert emitted.records == [{"seen": "-1 -1,1 -1 number"}]
 
 
 @pytest.mark.parametrize(

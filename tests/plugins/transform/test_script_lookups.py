@@ -73,8 +73,7 @@ def javascript(expression: str, key: Any = None, lookup: str = DECLARED) -> str:
     """The JSON of the value of an expression."""
     script = (
         "function transform(input, emitter, context) { const at = name => context.getLookup(name); "
-        "const plain = (_, v) => typeof v === 'bigint' ? 'n' + v : v; "
-        f"emitter.emit({{v: JSON.stringify({expression}, plain)}}); }}"
+        f"emitter.emit({{v: JSON.stringify({expression})}}); }}"
     )
     properties = {"script": script, "schema": str(OUT), "lookup": lookup}
     (made,) = StageTester(JavaScript, properties, IN, tables=TABLES).run([{"k": key}]).records
@@ -116,7 +115,7 @@ def python(expression: str, key: Any = None, lookup: str = DECLARED) -> Any:
             {
                 "name": "Ada",
                 "age": 36,
-                "big": f"n{2**60}",
+                "big": 1152921504606847000,
                 "share": 0.5,
                 "is_in": True,
                 "born": 2,

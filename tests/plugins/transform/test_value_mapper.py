@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from transform_plugins.value_mapper import ValueMapper
 
+from localcdap.api import StageConfigurer
 from localcdap.api.schema import Schema
 from tests.plugins.transform.support import causes, configure, messages, only_failure, record
 
@@ -45,3 +46,17 @@ def test_what_is_wrong_is_said(properties: dict[str, str], expected: str):
 
     assert failure.message == expected
     assert causes(failure)[0]["stageConfig"] in ("mapping", "defaults")
+
+
+def test_a_table_that_does_not_exist_is_said_before_the_run():
+    stage = StageConfigurer("map", {"in": GIVEN})
+    stage.find_table = lambda name: object() if name == "langs" else None
+    config = ValueMapper.Config.build(
+        {"mapping": "lang:langs:language,land:lands:country"}, stage.failures
+    )
+
+    ValueMapper(config).configure_connected(stage)
+
+    (failure,) = stage.failures
+    assert failure.message == "There is no table 'lands' to look values up in."
+    assert causes(failure)[0]["configElement"] == "land:lands:country"

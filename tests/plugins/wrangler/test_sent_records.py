@@ -24,7 +24,13 @@ def instance(tmp_path_factory: pytest.TempPathFactory):
         yield made
 
 
-def build_pipeline(version: str | None, *, mode: str = "", collected: bool = False) -> str:
+def build_pipeline(
+    version: str | None,
+    *,
+    mode: str = "",
+    collected: bool = False,
+    recipe: str = "send-to-error body == 'b'",
+) -> str:
     text = str(TEXT)
     stages: list[tuple[str, str, str, dict[str, str]]] = [
         (
@@ -37,7 +43,7 @@ def build_pipeline(version: str | None, *, mode: str = "", collected: bool = Fal
             "Clean",
             "transform",
             "Wrangler",
-            {"directives": "send-to-error body == 'b'", "schema": text, "on-error": mode},
+            {"directives": recipe, "schema": text, "on-error": mode},
         ),
         (
             "Out",
@@ -70,6 +76,45 @@ def test_validation_warns_whatever_the_version_is(instance: TemporaryInstance, v
     assert answer.errors == []
     assert [(each.stage, each.message) for each in answer.warnings] == [("Clean", DROPPED)]
     assert FLAG in str(answer.warnings[0].corrective_action)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "mode", "message"),
+    [
+        (
+            "parse-as-csv :body ','",
+            "",
+            "No stage collects the records that 'parse-as-csv' cannot read: they are dropped.",
+        ),
+        (
+            "parse-as-simple-date :body 'yyyy'; parse-as-currency :body :b 'en_US'",
+            "fail-pipeline",
+            (
+                "No stage collects the records that 'parse-as-simple-date', 'parse-as-currency' cannot read: "
+                "they are dropped."
+            ),
+        ),
+        (
+            "uppercase :body",
+            "send-to-error-port",
+            "No stage collects the records for which a directive fails: they are dropped.",
+        ),
+        ("parse-as-csv :body ','", "skip-error", None),
+        ("uppercase :body", "", None),
+    ],
+)
+def test_validation_warns_of_records_that_would_be_lost(
+    instance: TemporaryInstance, recipe: str, mode: str, message: str | None
+):
+    given = build_pipeline("6.11.0", mode=mode, recipe=recipe)
+    collected = build_pipeline("6.11.0", mode=mode, recipe=recipe, collected=True)
+
+    def warn_of(document: str) -> list[str]:
+        warnings = instance.cdap.studio.validate_pipeline(PipelineRequest(document)).warnings
+        return [each.message for each in warnings if each.message.startswith("No stage collects")]
+
+    assert warn_of(given) == ([message] if message else [])
+    assert warn_of(collected) == []
 
 
 def test_collected_records_and_other_modes_need_no_warning(instance: TemporaryInstance):

@@ -10,17 +10,18 @@ from fractions import Fraction
 from typing import Any
 
 from localcdap.java import fdlibm, numbers
-from localcdap.java.numbers import wrap
-from localcdap.java.strings import format_double
-from localcdap.plugin_lib.jexl.functions.decimals import (
+from localcdap.java.big_decimal import (
     EXACT,
     divide,
+    drop_zero_sign,
     get_remainder,
     multiply_exactly,
     scale_of,
     strip_zeros,
     with_scale,
 )
+from localcdap.java.numbers import wrap
+from localcdap.java.strings import format_double
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
 # ruff: noqa: N802 - functions have the names that expressions call them by
@@ -37,7 +38,15 @@ def _find_widest_type(values: tuple[Any, ...]) -> type | None:
 
 
 def _to_decimal(value: Any) -> Decimal:
-    return Decimal(format_double(value)) if isinstance(value, float) else Decimal(value)
+    """Return a number as ``new BigDecimal(value.toString())``.
+
+    :raises ValueError: for NaN and infinities.
+    """
+    if not isinstance(value, float):
+        return Decimal(value)
+    if not math.isfinite(value):
+        raise ValueError(f"{format_double(value)} cannot be a decimal")
+    return drop_zero_sign(Decimal(format_double(value)))
 
 
 def _convert(kind: type, values: tuple[Any, ...]) -> list[Any]:

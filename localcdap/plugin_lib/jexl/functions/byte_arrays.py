@@ -7,8 +7,8 @@ import struct
 from decimal import Decimal
 from typing import Any
 
+from localcdap.java.big_decimal import EXACT, scale_of
 from localcdap.java.numbers import wrap
-from localcdap.plugin_lib.jexl.functions.decimals import EXACT, scale_of
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 from localcdap.plugin_lib.text_values import to_bytes_binary
 

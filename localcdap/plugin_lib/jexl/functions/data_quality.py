@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from localcdap.java.dates.simple_date_format import parse_simple_date
 from localcdap.java.strings import TRIM_CHARACTERS
+from localcdap.java.text_units import count_units
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
 _OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
@@ -265,7 +266,7 @@ def inrange(value: float, lower: float, upper: float) -> bool:
 
 @quality("S -> I")
 def strlen(text: str | None) -> int:
-    return len(text or "")
+    return count_units(text or "")
 
 
 @quality("O -> B")

@@ -2,76 +2,26 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_UP, Decimal
 from typing import Any
 
 from localcdap.java import numbers
+from localcdap.java.big_decimal import (
+    EXACT,
+    divide,
+    get_remainder,
+    multiply_exactly,
+    power,
+    scale_of,
+    strip_zeros,
+    with_scale,
+)
 from localcdap.java.strings import format_double, round_to_float
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
 
 # ruff: noqa: N802 - functions have the names that expressions call them by
 
 decimal = FunctionNamespace("decimal")
-
-EXACT = Context(prec=2000, rounding=ROUND_HALF_EVEN)
-"""The decimal context. ``BigDecimal`` has no limit; this one stops where a value no longer fits a record.
-"""
-
-
-def scale_of(value: Decimal) -> int:
-    exponent = value.as_tuple().exponent
-    assert isinstance(exponent, int), "a decimal is a number"
-    return -exponent
-
-
-def with_scale(value: Decimal, scale: int, rounding: str) -> Decimal:
-    return value.quantize(Decimal(1).scaleb(-scale), rounding, EXACT)
-
-
-def divide(dividend: Decimal, divisor: Decimal) -> Decimal:
-    """Divide like ``BigDecimal.divide(divisor, ROUND_HALF_EVEN)``: the result has the dividend's scale."""
-    quotient = EXACT.divide(dividend, divisor)
-    return with_scale(quotient, scale_of(dividend), ROUND_HALF_EVEN)
-
-
-def strip_zeros(value: Decimal) -> Decimal:
-    """Remove trailing zeros like ``stripTrailingZeros``: 1200 becomes 1.2E+3, as in Java."""
-    return value.normalize(EXACT) if value else Decimal(0)
-
-
-def drop_zero_sign(value: Decimal) -> Decimal:
-    """Return 0 for -0, which ``BigDecimal`` does not have."""
-    return value or value.copy_abs()
-
-
-def multiply_exactly(first: Decimal, second: Decimal) -> Decimal:
-    return drop_zero_sign(EXACT.multiply(first, second))
-
-
-def divide_whole(dividend: Decimal, divisor: Decimal) -> Decimal:
-    """Return the whole part of a quotient like ``BigDecimal.divideToIntegralValue``.
-
-    Its scale is that of the dividend less that of the divisor, or as near to it as the digits allow.
-
-    :raises ValueError: when the divisor is 0.
-    """
-    if not divisor:
-        raise ValueError("Division by zero")
-    preferred = scale_of(dividend) - scale_of(divisor)
-    whole = drop_zero_sign(EXACT.divide_int(dividend, divisor))
-    scale = preferred
-    if whole and preferred < 0:
-        scale = max(preferred, scale_of(strip_zeros(whole)))
-    return with_scale(whole, scale, ROUND_DOWN)
-
-
-def get_remainder(dividend: Decimal, divisor: Decimal) -> Decimal:
-    """Return the remainder like ``BigDecimal.remainder``, with its scale.
-
-    :raises ValueError: when the divisor is 0.
-    """
-    product = multiply_exactly(divide_whole(dividend, divisor), divisor)
-    return drop_zero_sign(EXACT.subtract(dividend, product))
 
 
 def _require_not_null(value: Decimal | None) -> Decimal:
@@ -144,7 +94,11 @@ def get_unscaled(value: Decimal | None) -> int:
 
 @decimal("M I -> M!")
 def decimal_left(value: Decimal | None, places: int) -> Decimal:
-    return strip_zeros(_require_not_null(value).scaleb(-_places(places), EXACT))
+    given = _require_not_null(value)
+    scale = scale_of(given) + _places(places)
+    divisor = Decimal(format_double(10.0**places))
+    quotient = EXACT.divide(with_scale(given, scale, ROUND_UP), divisor)
+    return strip_zeros(with_scale(quotient, scale, ROUND_HALF_EVEN))
 
 
 @decimal("M I -> M!")
@@ -162,14 +116,12 @@ def _places(places: int) -> int:
 
 @decimal("M I -> M!")
 def pow_(value: Decimal | None, exponent: int) -> Decimal:
-    if not 0 <= exponent <= 999:
-        raise ValueError(f"{exponent} is not an exponent from 0 to 999")
-    return EXACT.power(_require_not_null(value), exponent)
+    return power(_require_not_null(value), exponent)
 
 
 @decimal("M -> M!")
 def negate(value: Decimal | None) -> Decimal:
-    return -_require_not_null(value) if value else Decimal(0)
+    return -_require_not_null(value) or Decimal(0)
 
 
 @decimal("M -> M!")

@@ -16,7 +16,7 @@ from localcdap.plugin_lib.jexl.functions.string_search import common_length
 # ruff: noqa: N802 - functions have the names that expressions call them by
 
 
-guava = FunctionNamespace("strings")
+guava = FunctionNamespace("strings", counts_units=True)
 
 
 @guava("S -> S!")
@@ -88,6 +88,7 @@ def lenientFormat(template: str | None, *values: Any) -> str:
 
 
 everywhere = FunctionNamespace("")
+_counting = FunctionNamespace("", counts_units=True)
 
 
 def _require_not_null(value: str | None) -> str:
@@ -145,14 +146,14 @@ def rcoalesce(*values: Any) -> Any:
     return coalesce(*reversed(values))
 
 
-@everywhere("S O* -> S!")
+@_counting("S O* -> S!")
 def format(pattern: str | None, *values: Any) -> str:
     return format_text(_require_not_null(pattern), values)
 
 
-everywhere("S I C -> S!", "padAtStart")(pad_start)
-everywhere("S I C -> S!", "padAtEnd")(pad_end)
-everywhere("S I -> S!", "repeat")(repeat)
+_counting("S I C -> S!", "padAtStart")(pad_start)
+_counting("S I C -> S!", "padAtEnd")(pad_end)
+_counting("S I -> S!", "repeat")(repeat)
 
 
 @everywhere("S -> S")

@@ -28,6 +28,7 @@ from decimal import Decimal
 from typing import Any, Final, NoReturn, TypeVar
 
 from localcdap.java import numbers
+from localcdap.java.text_units import in_units
 from localcdap.plugin_lib.jexl.errors import EvaluationError, type_name
 from localcdap.plugin_lib.jexl.functions.date_texts import read_date, read_datetime, read_time
 
@@ -49,6 +50,8 @@ class Overload:
     returns: str
     never_null: bool
     run: Callable[..., Any]
+    counts_units: bool = False
+    """Whether the result may have halves of characters, see :mod:`localcdap.java.text_units`."""
 
     def accepts_count(self, count: int) -> bool:
         return count == len(self.kinds) or (self.rest is not None and count >= len(self.kinds))
@@ -108,10 +111,15 @@ FUNCTIONS: Final[dict[tuple[str, str], Function]] = {}
 
 
 class FunctionNamespace:
-    """The decorator that declares the functions of one namespace."""
+    """The decorator that declares the functions of one namespace.
 
-    def __init__(self, name: str) -> None:
+    :param counts_units: whether the functions count, cut or compare characters, which Java does in UTF-16
+        units.
+    """
+
+    def __init__(self, name: str, *, counts_units: bool = False) -> None:
         self.name = name
+        self._counts_units = counts_units
 
     def __call__(self, signature: str, *names: str) -> Callable[[_F], _F]:
         """Declare an overload of a function.
@@ -120,7 +128,7 @@ class FunctionNamespace:
         """
 
         def declare(run: _F) -> _F:
-            overload = _build_overload(signature, run)
+            overload = _build_overload(signature, run, counts_units=self._counts_units)
             for name in names or (run.__name__.rstrip("_"),):
                 key = (self.name, name)
                 FUNCTIONS.setdefault(key, Function(self.name, name)).overloads.append(overload)
@@ -139,10 +147,11 @@ def parse_signature(signature: str) -> tuple[list[str], str | None, str]:
     return kinds, rest, returns.strip()
 
 
-def _build_overload(signature: str, run: Callable[..., Any]) -> Overload:
+def _build_overload(signature: str, run: Callable[..., Any], *, counts_units: bool) -> Overload:
     kinds, rest, returns = parse_signature(signature)
     never_null = returns[-1] == "!" or (returns[0] in PRIMITIVE and returns[-1] != "?")
-    return Overload(tuple(kinds), rest, returns[0], never_null, run)
+    called = in_units(run) if counts_units else run
+    return Overload(tuple(kinds), rest, returns[0], never_null, called, counts_units)
 
 
 def _call_one(function: Function, form: Overload, count: int) -> Callable[..., Any]:
@@ -210,7 +219,8 @@ def _accept_text(value: Any) -> Any:
 
 
 def _accept_character(value: Any) -> Any:
-    return value if value.__class__ is str and len(value) == 1 else _REJECTED
+    is_unit = value.__class__ is str and len(value) == 1 and value <= "\uffff"
+    return value if is_unit else _REJECTED
 
 
 def _accept_whole(low: int, high: int, *, null: bool) -> Callable[[Any], Any]:

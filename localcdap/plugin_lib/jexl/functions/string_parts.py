@@ -196,7 +196,7 @@ def capitalize(text: str | None) -> str | None:
 
 @string("S -> S", "uncapitalize", "uncapitalise")
 def uncapitalize(text: str | None) -> str | None:
-    return text[0].lower() + text[1:] if text else text
+    return text[0].lower()[0] + text[1:] if text else text
 
 
 @string("S -> S")
@@ -246,7 +246,7 @@ def _to_title_case(char: str) -> str:
 
 def _swap_case(char: str) -> str:
     other = char.swapcase()
-    return other if len(other) == 1 else char
+    return other if len(other) == 1 else other[0] if char.isupper() else char
 
 
 @string("S I -> S", "abbreviate")

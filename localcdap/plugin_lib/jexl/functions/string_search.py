@@ -10,9 +10,8 @@ import unicodedata
 from typing import Any
 
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
-from localcdap.plugin_lib.jexl.operators import count_characters
 
-string = FunctionNamespace("string")
+string = FunctionNamespace("string", counts_units=True)
 
 
 # ruff: noqa: N802 - functions have the names that expressions call them by
@@ -165,7 +164,7 @@ def countMatches(text: str | None, searched: str | None) -> int:
 
 @string("S -> I")
 def length(text: str | None) -> int:
-    return 0 if text is None else count_characters(text)
+    return len(text or "")
 
 
 @string("S S -> I", "indexOf")
@@ -205,6 +204,8 @@ def index_ignoring_case(text: str | None, searched: str | None) -> int:
 def indexOfIgnoreCase(text: str | None, searched: str | None, start: int) -> int:
     if text is None or searched is None:
         return -1
+    if not searched:
+        return max(start, 0) if start <= len(text) + 1 else -1
     return text.lower().find(searched.lower(), max(start, 0))
 
 
@@ -267,7 +268,14 @@ def lastIndexOfAny(text: str | None, searched: Any) -> int:
 def indexOfAnyBut(text: str | None, characters: str | None) -> int:
     if not text or not characters:
         return -1
-    return next((at for at, char in enumerate(text) if char not in characters), -1)
+    for at, char in enumerate(text):
+        following = text[at + 1 : at + 2]
+        if "\ud800" <= char <= "\udbff" and following:
+            if char in characters and following not in characters:
+                return at
+        elif char not in characters:
+            return at
+    return -1
 
 
 @string("S S -> S")

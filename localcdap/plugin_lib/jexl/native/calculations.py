@@ -25,6 +25,7 @@ from localcdap.plugin_lib.jexl.native.parts import (
 )
 from localcdap.plugin_lib.jexl.parser import Node
 from localcdap.plugin_lib.jexl.types import WHOLE
+from localcdap.plugin_lib.spark.text_units import count_units
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -88,11 +89,18 @@ def _build_whole_arithmetic(symbol: str, left: Part, right: Part, failing: Colum
     bits = _count_bits(symbol, left.bits, right.bits)
     if bits > 63:
         raise NoNativeError
-    if symbol in ("/", "%"):
+    if symbol == "%":
+        # BigInteger.mod, which is never negative and has no negative modulus
+        failing = join_any(failing, f.coalesce(b <= 0, f.lit(False)))
+        column = f.pmod(a, f.when(b > 0, b))
+        if left.type == right.type == Schema.INT:
+            return Part(column.cast("int"), Schema.INT, True, failing, bits)
+        return Part(column, Schema.LONG, True, failing, bits)
+    if symbol == "/":
         b, failing = _guard_divisor(b, failing)
-    column = f.call_function("div", a, b) if symbol == "/" else _OPERATORS[symbol](a, b)
-    if symbol == "%" and left.type == right.type == Schema.INT:
-        return Part(column.cast("int"), Schema.INT, True, failing, bits)
+        column = f.call_function("div", a, b)
+    else:
+        column = _OPERATORS[symbol](a, b)
     return Part(column, Schema.LONG, True, failing, bits)
 
 
@@ -102,7 +110,7 @@ def _count_bits(symbol: str, left: int, right: int) -> int:
         return left + right
     if symbol == "/":
         return left
-    return min(left, right) if symbol == "%" else max(left, right) + 1
+    return right if symbol == "%" else max(left, right) + 1
 
 
 def _guard_divisor(number: Column, failing: Column | None) -> tuple[Column, Column | None]:
@@ -278,19 +286,11 @@ def has_affix(symbol: str, left: Part, right: Part) -> Part:
     return build_boolean(f.coalesce(found, nulls), left, right)
 
 
-def build_length(text: Column) -> Column:
-    """Build Java's length of a text, in UTF-16 units."""
-    from pyspark.sql import functions as f
-
-    units = f.octet_length(f.encode(text, "UTF-16BE"))
-    return f.call_function("div", units, f.lit(2)).cast("int")
-
-
 def build_size(part: Part) -> Part:
     """Build ``size`` of a text: 0 for null and for failing operands."""
     from pyspark.sql import functions as f
 
-    count = f.coalesce(build_length(part.column), f.lit(0))
+    count = f.coalesce(count_units(part.column), f.lit(0))
     if part.failing is not None:
         count = f.when(part.failing, 0).otherwise(count)
     return Part(count, Schema.INT, False, None, 31)

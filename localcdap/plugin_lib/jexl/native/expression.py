@@ -15,7 +15,6 @@ from localcdap.plugin_lib.jexl.native.calculations import (
     build_coalesce,
     build_empty,
     build_equality,
-    build_length,
     build_match,
     build_negation,
     build_ordering,
@@ -39,6 +38,7 @@ from localcdap.plugin_lib.jexl.native.parts import (
 )
 from localcdap.plugin_lib.jexl.parser import Node, list_local_names
 from localcdap.plugin_lib.spark.columns import get_column
+from localcdap.plugin_lib.spark.text_units import count_units
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -150,7 +150,7 @@ def _build_length(parts: Sequence[Part]) -> Part:
     from pyspark.sql import functions as f
 
     require_texts(parts)
-    count = f.coalesce(build_length(parts[0].column), f.lit(0))
+    count = f.coalesce(count_units(parts[0].column), f.lit(0))
     return Part(count, Schema.INT, False, parts[0].failing, 31)
 
 
@@ -197,7 +197,6 @@ FUNCTIONS: Final[dict[tuple[str, str, int], Make]] = {
     ("string", "upperCase", 1): build_text_function(wrap_spark_function("upper")),
     ("string", "lowerCase", 1): build_text_function(wrap_spark_function("lower")),
     ("string", "trim", 1): build_text_function(trim),
-    ("string", "reverse", 1): build_text_function(wrap_spark_function("reverse")),
     ("string", "length", 1): _build_length,
     ("string", "defaultString", 1): _replace_null(""),
     ("string", "isEmpty", 1): _check(lambda text: is_null(text) | (text.column == "")),

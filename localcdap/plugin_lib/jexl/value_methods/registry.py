@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final, TypeVar
 
+from localcdap.java.text_units import in_units
 from localcdap.plugin_lib.jexl.functions.registry import Function, Overload, parse_signature
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -35,15 +36,22 @@ class MethodsOf:
 
     The signature is that of :mod:`localcdap.plugin_lib.jexl.functions.registry`, without the value
     itself.
+
+    :param counts_units: whether the methods count or cut characters, which Java does in UTF-16 units.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, *, counts_units: bool = False) -> None:
         self._kind = kind
+        self._counts_units = counts_units
 
     def __call__(self, signature: str, *names: str) -> Callable[[_F], _F]:
         def declare(run: _F) -> _F:
             kinds, rest, returns = parse_signature(signature)
-            overload = Overload(("O", *kinds), rest, returns[0], not returns.endswith("?"), run)
+            called = in_units(run) if self._counts_units else run
+            never_null = not returns.endswith("?")
+            overload = Overload(
+                ("O", *kinds), rest, returns[0], never_null, called, self._counts_units
+            )
             for name in names:
                 function = METHODS.setdefault((self._kind, name), Function(self._kind, name))
                 function.overloads.append(overload)

@@ -12,20 +12,22 @@ from decimal import Decimal
 from typing import Any, Final
 
 from localcdap.java import numbers
-from localcdap.java.hash_codes import hash_code
-from localcdap.java.regex import compile_regex
-from localcdap.java.string_format import format_text
-from localcdap.java.strings import TRIM_CHARACTERS, round_to_float, to_java_string
-from localcdap.plugin_lib.jexl.functions.decimals import (
+from localcdap.java.big_decimal import (
     EXACT,
     divide_whole,
     drop_zero_sign,
     get_remainder,
     multiply_exactly,
+    power,
     scale_of,
     strip_zeros,
 )
-from localcdap.plugin_lib.jexl.operators import compare, count_characters, count_elements, is_empty
+from localcdap.java.hash_codes import hash_code
+from localcdap.java.regex import compile_regex
+from localcdap.java.string_format import format_text
+from localcdap.java.strings import TRIM_CHARACTERS, round_to_float, to_java_string
+from localcdap.java.text_units import compare_units, count_units, from_units
+from localcdap.plugin_lib.jexl.operators import compare, count_elements, is_empty
 from localcdap.plugin_lib.jexl.value_methods.registry import MethodsOf
 
 every = MethodsOf("any")
@@ -51,6 +53,7 @@ every("-> B", "empty")(is_empty)
 
 
 text = MethodsOf("text")
+_counting = MethodsOf("text", counts_units=True)
 
 
 def _check_index(text: str, start: int, end: int) -> None:
@@ -71,11 +74,14 @@ def _get_char(text: str, at: int) -> str:
     return text[at]
 
 
-def _compare_texts(text: str, other: str) -> int:
-    for one, two in zip(text, other, strict=False):
-        if one != two:
-            return ord(one) - ord(two)
-    return len(text) - len(other)
+def _get_code_point(text: str, at: int) -> int:
+    """Return the code point at a position of units: of the whole character if it begins there."""
+    return ord(from_units(_get_char(text, at) + text[at + 1 : at + 2])[0])
+
+
+def _get_code_point_before(text: str, at: int) -> int:
+    _get_char(text, at - 1)
+    return ord(from_units(text[max(at - 2, 0) : at])[-1])
 
 
 def _replace_limited(text: str, pattern: str, replacement: str) -> str:
@@ -88,7 +94,7 @@ def _limit_parts(length: int, count: int) -> int:
     return count
 
 
-text("-> I", "length")(count_characters)
+text("-> I", "length")(count_units)
 text("-> B", "isEmpty")(lambda text: not text)
 text("-> B", "isBlank")(lambda text: not text.strip())
 text("-> S", "trim")(lambda text: text.strip(TRIM_CHARACTERS))
@@ -98,28 +104,28 @@ text("-> S", "stripTrailing")(str.rstrip)
 text("-> S", "toUpperCase")(str.upper)
 text("-> S", "toLowerCase")(str.lower)
 text("-> S", "intern", "toString")(lambda text: text)
-text("I -> S", "substring")(_get_substring)
-text("I I -> S", "substring", "subSequence")(_get_substring)
-text("I -> S", "charAt")(_get_char)
-text("I -> I", "codePointAt")(lambda text, at: ord(_get_char(text, at)))
+_counting("I -> S", "substring")(_get_substring)
+_counting("I I -> S", "substring", "subSequence")(_get_substring)
+_counting("I -> S", "charAt")(_get_char)
+_counting("I -> I", "codePointAt")(_get_code_point)
 text("S -> S", "concat")(lambda text, other: text + other)
 text("I -> S", "repeat")(lambda text, count: text * _limit_parts(len(text), count))
 text("S -> B", "contains")(lambda text, other: other in text)
 text("S -> B", "startsWith")(str.startswith)
-text("S I -> B", "startsWith")(lambda text, other, at: at >= 0 and text.startswith(other, at))
+_counting("S I -> B", "startsWith")(lambda text, other, at: at >= 0 and text.startswith(other, at))
 text("S -> B", "endsWith")(str.endswith)
 text("S -> B", "equalsIgnoreCase")(
     lambda text, other: other is not None and text.lower() == other.lower()
 )
 text("S -> B", "contentEquals")(lambda text, other: text == other)
-text("S -> I", "compareTo")(_compare_texts)
+text("S -> I", "compareTo")(compare_units)
 text("S -> I", "compareToIgnoreCase")(
-    lambda text, other: _compare_texts(text.lower(), other.lower())
+    lambda text, other: compare_units(text.lower(), other.lower())
 )
-text("S -> I", "indexOf")(str.find)
-text("S I -> I", "indexOf")(lambda text, other, at: text.find(other, max(at, 0)))
-text("S -> I", "lastIndexOf")(str.rfind)
-text("S I -> I", "lastIndexOf")(
+_counting("S -> I", "indexOf")(str.find)
+_counting("S I -> I", "indexOf")(lambda text, other, at: text.find(other, max(at, 0)))
+_counting("S -> I", "lastIndexOf")(str.rfind)
+_counting("S I -> I", "lastIndexOf")(
     lambda text, other, at: text.rfind(other, 0, max(at + len(other), 0))
 )
 text("S S -> S", "replace")(lambda text, old, new: text.replace(old, new))
@@ -130,8 +136,8 @@ text("S -> A", "split")(lambda text, pattern: compile_regex(pattern).split(text)
 text("S I -> A", "split")(lambda text, pattern, limit: compile_regex(pattern).split(text, limit))
 text("-> Y", "getBytes")(lambda text: text.encode("utf-8", "replace"))
 text("S -> Y", "getBytes")(lambda text, charset: text.encode(charset, "replace"))
-text("-> A", "toCharArray")(list)
-text("O* -> S", "format", "formatted")(lambda text, *values: format_text(text, values))
+_counting("-> A", "toCharArray")(list)
+_counting("O* -> S", "format", "formatted")(lambda text, *values: format_text(text, values))
 
 
 def _match_region(
@@ -143,10 +149,12 @@ def _match_region(
     return one.lower() == two.lower() if ignore_case else one == two
 
 
-text("I -> I", "codePointBefore")(lambda text, at: ord(_get_char(text, at - 1)))
-text("I I -> I", "codePointCount")(lambda text, start, end: len(_get_substring(text, start, end)))
-text("I S I I -> B", "regionMatches")(_match_region)
-text("B I S I I -> B", "regionMatches")(
+_counting("I -> I", "codePointBefore")(_get_code_point_before)
+_counting("I I -> I", "codePointCount")(
+    lambda text, start, end: len(from_units(_get_substring(text, start, end)))
+)
+_counting("I S I I -> B", "regionMatches")(_match_region)
+_counting("B I S I I -> B", "regionMatches")(
     lambda text, ignore, at, other, start, length: _match_region(
         text, at, other, start, length, ignore
     )
@@ -276,17 +284,6 @@ def remainder(value: Any, divisor: Decimal | None) -> Decimal:
     return get_remainder(_decimal(value), _other(divisor))
 
 
-def power(value: Any, exponent: int) -> Decimal:
-    if not 0 <= exponent <= 999_999_999:
-        raise ValueError("Invalid operation")
-    given = _decimal(value)
-    if len(given.as_tuple().digits) * exponent > EXACT.prec:
-        raise ValueError(f"the result has more than {EXACT.prec} digits")
-    unscaled = int("".join(map(str, given.as_tuple().digits))) ** exponent
-    negative = given.is_signed() and exponent % 2
-    return Decimal(-unscaled if negative else unscaled).scaleb(-scale_of(given) * exponent, EXACT)
-
-
 def _move_point(value: Any, places: int) -> Decimal:
     """Move the point to the right; the scale is never negative."""
     given = _decimal(value)
@@ -342,7 +339,7 @@ number("M -> A", "divideAndRemainder")(
 )
 number("M -> M", "max")(lambda value, other: _decimal(value) if value >= _other(other) else other)
 number("M -> M", "min")(lambda value, other: _decimal(value) if value <= _other(other) else other)
-number("I -> M", "pow")(power)
+number("I -> M", "pow")(lambda value, exponent: power(_decimal(value), exponent))
 number("I -> M", "setScale")(set_scale)
 number("I I -> M", "setScale")(set_scale)
 number("I -> M", "movePointLeft")(lambda value, places: _move_point(value, -places))

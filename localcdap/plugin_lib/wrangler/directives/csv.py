@@ -23,6 +23,7 @@ from localcdap.api.schema import Schema
 from localcdap.java import commons_csv
 from localcdap.java.regex import compile_regex
 from localcdap.java.strings import TRIM_CHARACTERS
+from localcdap.java.text_units import replace_halves, to_units
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     format_error_record,
     make_type_error,
@@ -50,6 +51,7 @@ _PARTS: Final = "__parts"
     "that the first row names.",
 )
 class ParseAsCsv(Directive):
+    drops_rows = True
     categories = ("parser", "csv")
     examples = ("parse-as-csv :body ','", "parse-as-csv :body '\\t' true")
     keeps_values = True
@@ -219,6 +221,7 @@ _MAX_WIDTH: Final = 100_000
     "the text becomes a row. A row without the column is dropped, as in the original.",
 )
 class ParseAsFixedLength(Directive):
+    drops_rows = True
     categories = ("parser",)
     examples = ("parse-as-fixed-length :body 2,4,5,3", "parse-as-fixed-length :body 10,5 '#'")
     column: str = argument.column("The column to cut.")
@@ -256,6 +259,7 @@ class ParseAsFixedLength(Directive):
         text = row[found]
         if not isinstance(text, str):
             raise make_type_error(self.column, text)
+        text = to_units(text)
         length = sum(self._widths)
         if len(text) < length:
             raise ErrorRow(
@@ -269,7 +273,7 @@ class ParseAsFixedLength(Directive):
     def _make_row(self, row: Row, text: str, start: int) -> Row:
         made = Row(row)
         for number, width in enumerate(self._widths, 1):
-            field = text[start : start + width]
+            field = replace_halves(text[start : start + width])
             if self._padding is not None:
                 field = self._padding.replace(field, "")
             made.add(f"{self.column}_{number}", field)

@@ -186,7 +186,8 @@ class DiffDate(Directive):
 @plugin(
     name="parse-as-date",
     description="Finds the dates in a text, in any notation, and puts them into the columns "
-    "<column>_1, <column>_2 and so on. Of alternatives such as 'next wed or thurs' the first one is taken.",
+    "<column>_1, <column>_2 and so on. Of alternatives such as 'next wed or thurs' the first one is taken. "
+    "A date without a time is midnight; a text without a date, or with one that lacks its year, is an error.",
 )
 class ParseAsDate(Directive):
     categories = ("parser", "date")
@@ -214,10 +215,14 @@ class ParseAsDate(Directive):
             return
         if not isinstance(value, str):
             raise make_error_row(format_type_mismatch(self.column, value), 1, self.directive_name())
-        from localcdap.plugin_lib.wrangler.natural_dates import find_dates
+        if not value.strip():
+            return
+        from localcdap.plugin_lib.wrangler.natural_dates import UnreadableDateError, read_dates
 
         try:
-            found = find_dates(value, _read_clock(self._zone))
+            found = read_dates(value, _read_clock(self._zone))
+        except UnreadableDateError as error:
+            raise DirectiveError(f"column '{self.column}' {error}") from None
         except (OverflowError, ValueError):
             raise DirectiveError(
                 f"column '{self.column}' has a date that is {OUT_OF_YEARS}"

@@ -211,6 +211,7 @@ def _format_named(number: int, name: str, count: int) -> str:
     "names; fwd and bkd count them from the start and from the end. All values are texts.",
 )
 class ParseAsExcel(Directive):
+    drops_rows = True
     categories = ("parser", "excel")
     examples = ("parse-as-excel :body '0'", "parse-as-excel :body 'Sheet1' true")
     column: str = argument.column("The column with workbooks, bytes.")

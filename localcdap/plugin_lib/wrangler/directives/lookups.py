@@ -223,6 +223,7 @@ CODE: Final = 500
     "object that it answers with become columns. Rows without an answer in 30 seconds go to the error port.",
 )
 class InvokeHttp(Directive):
+    drops_rows = True
     categories = ("http",)
     examples = (
         "invoke-http 'http://localhost:8080/score' :latitude,:longitude",

@@ -28,6 +28,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java.strings import to_java_string
+from localcdap.plugin_lib.spark.text_units import change_in_units
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     ColumnMap,
     as_text,
@@ -263,11 +264,14 @@ class MaskNumber(ColumnMap):
             return
         schema = make_text_schema_like(frame.columns, self.column)
         value = as_text(frame, self.column)
+        frame.put(self.column, change_in_units(value, self._mask_column), schema)
+
+    def _mask_column(self, value: Column) -> Column:
+        from pyspark.sql import functions as f
+
         if set(self.mask) <= set("#xX"):
-            made = f.when(value.isNotNull(), f.concat(*_mask_parts(value, self.mask)))
-        else:
-            made = f.regexp_replace(value, *build_mask_regex(self.mask))
-        frame.put(self.column, made, schema)
+            return f.when(value.isNotNull(), f.concat(*_mask_parts(value, self.mask)))
+        return f.regexp_replace(value, *build_mask_regex(self.mask))
 
 
 def _mask_parts(value: Column, mask: str) -> Iterator[Column]:

@@ -267,6 +267,7 @@ def _convert_value(value: Any) -> Any:
 class SchemaFileDirective(Directive):
     """A directive that decodes values by a schema. CDAP has it in its registry; here it is a file."""
 
+    drops_rows = True
     column: str
     schema_id: str
     version: int | None

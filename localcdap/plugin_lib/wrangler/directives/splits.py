@@ -17,6 +17,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema, Type
 from localcdap.java.regex import compile_regex
+from localcdap.java.text_units import replace_halves, to_units
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     find_column,
     report_missing_column,
@@ -158,7 +159,7 @@ class IndexSplit(Directive):
         columns.add(self.destination, Schema.STRING)
 
     def change(self, row: Row, context: RowContext) -> None:
-        text = require_text(row, self.source)
+        text = to_units(require_text(row, self.source))
         start = max(0, int(self.first) - 1)
         end = min(int(self.end_position) - 1, len(text) - 1)
         if end < start:
@@ -166,7 +167,7 @@ class IndexSplit(Directive):
                 f"column '{self.source}' has {len(text)} characters: too few to take from {self.first} "
                 f"to {self.end_position}"
             )
-        row.add(self.destination, text[start:end])
+        row.add(self.destination, replace_halves(text[start:end]))
 
 
 @plugin(

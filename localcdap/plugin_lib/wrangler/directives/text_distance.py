@@ -2,7 +2,8 @@
 
 The similarity of texts: the metrics of SimMetrics 4 and their distances.
 
-Words are what whitespace separates. All results are single precision numbers, as the original's floats.
+Words are what whitespace separates, and characters are UTF-16 units. All results are single precision
+numbers, as the original's floats.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import Schema
 from localcdap.java.strings import round_to_float
+from localcdap.java.text_units import to_units
 
 Measure = Callable[[str, str], float]
 Words = Counter[str]
@@ -289,7 +291,7 @@ class _Comparison(Directive):
         measured = 0.0
         if isinstance(one, str) and isinstance(other, str) and one and other:
             try:
-                measured = round_to_float(self._function(one, other))
+                measured = round_to_float(self._function(to_units(one), to_units(other)))
             except ValueError as error:
                 raise DirectiveError(str(error)) from None
         row.add(self.destination, measured)

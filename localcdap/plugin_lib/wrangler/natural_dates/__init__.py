@@ -5,6 +5,10 @@ The rules are those of Natty 0.13 (joestelmach/natty), which Wrangler's ``parse-
 ``WalkerState.java`` and ``Parser.java`` (:mod:`.evaluation`).
 """
 
-from localcdap.plugin_lib.wrangler.natural_dates.evaluation import find_dates
+from localcdap.plugin_lib.wrangler.natural_dates.evaluation import (
+    UnreadableDateError,
+    find_dates,
+    read_dates,
+)
 
-__all__ = ["find_dates"]
+__all__ = ["UnreadableDateError", "find_dates", "read_dates"]

@@ -12,6 +12,8 @@ from __future__ import annotations
 import calendar
 import datetime
 import functools
+import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -267,8 +269,20 @@ _MOST_ATTEMPTS: Final = 300
 _TIME_OPERATIONS: Final = ("hour", "minute", "second")
 
 
+class UnreadableDateError(ValueError):
+    """A text does not say a date completely, or in a form that is understood; the message follows a name."""
+
+
+class FoundPhrase(NamedTuple):
+    """A phrase and the place in the text where it stands."""
+
+    phrase: Phrase
+    start: int
+    end: int
+
+
 @functools.lru_cache(maxsize=8192)
-def find_phrases(text: str) -> tuple[Phrase, ...]:
+def locate_phrases(text: str) -> tuple[FoundPhrase, ...]:
     """Return the phrases of a text in their order. They do not depend on the present time."""
     runs = _collect_runs(split_tokens(text))
     found = []
@@ -276,8 +290,13 @@ def find_phrases(text: str) -> tuple[Phrase, ...]:
         attempt = _search_run(tokens, text)
         phrase = attempt.phrase
         if phrase is not None and (len(runs) == 1 or _names_date(phrase) or not attempt.is_number):
-            found.append(phrase)
+            found.append(FoundPhrase(phrase, attempt.start, attempt.end))
     return tuple(found)
+
+
+def find_phrases(text: str) -> tuple[Phrase, ...]:
+    """Return the phrases of a text in their order."""
+    return tuple(found.phrase for found in locate_phrases(text))
 
 
 def _collect_runs(tokens: list[Token]) -> list[list[Token]]:
@@ -303,6 +322,8 @@ class _Attempt(NamedTuple):
     phrase: Phrase | None
     furthest: int
     """The last position that the attempt has looked at."""
+    start: int = 0
+    """The index in the text at which the phrase begins."""
     end: int = 0
     """The index in the text at which the phrase ends."""
     is_number: bool = False
@@ -339,7 +360,9 @@ def _parse(tokens: list[Token], limit: int, text: str) -> _Attempt:
     start, end = tokens[0].start, tokens[count - 1].end
     if text[max(start - 1, 0) : start].isalpha() or text[end : end + 1].isalpha():
         return _Attempt(None, run.furthest)
-    return _Attempt(phrase, run.furthest, end, all(t.kind == INTEGER for t in tokens[:count]))
+    return _Attempt(
+        phrase, run.furthest, start, end, all(t.kind == INTEGER for t in tokens[:count])
+    )
 
 
 def _names_date(phrase: Phrase) -> bool:
@@ -364,6 +387,84 @@ def find_dates(text: str, now: datetime.datetime) -> list[list[datetime.datetime
     :raises ValueError: for a date outside of them, too.
     """
     return [_evaluate(phrase, now) for phrase in find_phrases(text)]
+
+
+def read_dates(text: str, now: datetime.datetime) -> list[list[datetime.datetime]]:
+    """Return the dates in a text, as :func:`find_dates` does, if the text itself says them.
+
+    Unlike Natty, which completes what is missing from the present time, a date without a time is midnight.
+    Only a phrase that counts from the present, such as ``tomorrow``, ``2 days ago`` or ``next friday``,
+    depends on it.
+
+    :raises UnreadableDateError: for a text without a date, with digits that belong to a date and are not
+        understood, and for a date without a year or a time without a date; the message says which.
+    :raises OverflowError: for a date outside of the years 1 to 9999; also a plain ValueError.
+    """
+    fractions = _FRACTION.findall(text)
+    whole = _FRACTION.sub("", text)
+    phrases = locate_phrases(whole)
+    if not phrases:
+        raise UnreadableDateError(f"has no date that is understood: '{text[:_MOST_SHOWN]}'")
+    dates = [_evaluate_complete(found, whole, now) for found in phrases]
+    if not fractions:
+        return dates
+    if len(dates) > 1 or len(dates[0]) > 1:
+        raise UnreadableDateError(
+            f"has fractions of seconds in several dates: '{text[:_MOST_SHOWN]}'"
+        )
+    micros = int(f"{fractions[0]:0<6}"[:6])
+    return [[date.replace(microsecond=micros) for date in dates[0]]]
+
+
+_MOST_SHOWN: Final = 60
+_JOINED: Final = ".:,/-'"
+"""Characters that join the numbers of a date."""
+_FRACTION: Final = re.compile(r"(?<=:[0-5][0-9])[.,]([0-9]{1,9})(?![0-9.:])")
+"""A fraction of a second, which Natty leaves in the text with all that follows."""
+
+
+def _evaluate_complete(
+    found: FoundPhrase, text: str, now: datetime.datetime
+) -> list[datetime.datetime]:
+    whole = _extend(found, text)
+    if any(char.isdigit() for char in whole.replace(text[found.start : found.end], "", 1)):
+        raise UnreadableDateError(f"has a date that is not understood: '{whole[:_MOST_SHOWN]}'")
+    phrase = found.phrase
+    moments = [*phrase.moments, *([phrase.until] if phrase.until is not None else [])]
+    if any(name.startswith("seek_") for moment in moments for name, *_ in moment):
+        return _evaluate(phrase, now)
+    missing = _find_missing_part(moments)
+    if missing is not None:
+        raise UnreadableDateError(f"has a date without {missing}: '{whole[:_MOST_SHOWN]}'")
+    return _evaluate(phrase, now.replace(hour=0, minute=0, second=0, microsecond=0))
+
+
+def _extend(found: FoundPhrase, text: str) -> str:
+    """Return a phrase with the numbers that are joined to it."""
+    start, end = found.start, found.end
+    while start > 0 and (text[start - 1].isdigit() or text[start - 1] in _JOINED):
+        start -= 1
+    while end < len(text) and (text[end].isdigit() or text[end] in _JOINED):
+        end += 1
+    return text[start:end]
+
+
+def _find_missing_part(moments: Sequence[Sequence[Operation]]) -> str | None:
+    """Return what all moments lack, or one of them that has a date: a moment without one has another's."""
+    dated = [
+        [each for each in moment if each[0] not in ("set_time", "set_year")] for moment in moments
+    ]
+    if not any(dated):
+        return "a day"
+    has_years = all(
+        any(
+            name in ("set_year", "set_event") or (name == "set_date" and arguments[-1] is not None)
+            for name, *arguments in moment
+        )
+        for moment, days in zip(moments, dated, strict=True)
+        if days
+    )
+    return None if has_years else "a year"
 
 
 def _evaluate(phrase: Phrase, now: datetime.datetime) -> list[datetime.datetime]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from localcdap.java.regex import RegexError, compile_regex
+from localcdap.java.text_units import replace_halves, to_units
 
 _FLAGS: Final = re.compile(r"(\d*)([gpI]*)")
 
@@ -119,7 +120,8 @@ _LAST_END: Final = re.compile(r"(?:\r\n|\n|\r)\Z")
 class CharacterRanges:
     """Positions of characters in a line, from 1: ``1-3``, ``5,7``, ``-3``, ``9-``, and lists of these.
 
-    The option ``-c`` may stand before them, as the documentation of the original has it.
+    Characters are UTF-16 units. The option ``-c`` may stand before them, as the documentation of the original
+    has it.
 
     >>> CharacterRanges("1,2,3-5").cut("one two")
     'one t'
@@ -139,13 +141,14 @@ class CharacterRanges:
         return _LINE.sub(lambda line: self._cut_line(line.group()), last)
 
     def _cut_line(self, line: str) -> str:
+        line = to_units(line)
         out = []
         done = 0
         for start, end in self._spans:
             stop = len(line) if end is None else end
             out.append(line[max(start - 1, done) : stop])
             done = max(done, stop)
-        return "".join(out)
+        return replace_halves("".join(out))
 
 
 def _parse_range(part: str, whole: str) -> tuple[int, int | None]:
@@ -165,14 +168,15 @@ def apply_mask(text: str, mask: str) -> str:
     """Mask a text.
 
     ``#`` shows the character at its position, ``x`` and ``X`` replace it by an ``x``; any other character
-    stands for itself, and passes over an equal one of the text.
+    stands for itself, and passes over an equal one of the text. Positions count UTF-16 units.
 
     >>> apply_mask("000-00-1234", "xxx-xx-####")
     'xxx-xx-1234'
     """
     out = []
     at = 0
-    for sign in mask:
+    text = to_units(text)
+    for sign in to_units(mask):
         if sign == "#":
             if at < len(text):
                 out.append(text[at])
@@ -184,7 +188,7 @@ def apply_mask(text: str, mask: str) -> str:
             if at < len(text) and text[at] == sign:
                 at += 1
             out.append(sign)
-    return "".join(out)
+    return replace_halves("".join(out))
 
 
 _ESCAPE: Final = re.compile(r"\\(?:u+([0-9a-fA-F]{4})|([0-3]?[0-7]{1,2})|(.))", re.DOTALL)

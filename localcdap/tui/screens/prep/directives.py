@@ -84,7 +84,7 @@ _ENTRIES: Final[tuple[tuple[str, str, str, frozenset[str] | None], ...]] = (
     ("parse", "Parse as JSON", "parse-as-json :{c} 1", _TEXT),
     ("parse", "Parse as XML", "parse-as-xml :{c}", _TEXT),
     ("parse", "Parse as a date of a form", "parse-as-simple-date :{c} '‸yyyy-MM-dd'", _TEXT),
-    ("parse", "Parse as a date of any form", "parse-as-date :{c}", _TEXT),
+    ("parse", "Find dates of any form", "parse-as-date :{c}", _TEXT),
     ("parse", "Parse as a currency", "parse-as-currency :{c} :{c}_amount 'en_US'", _TEXT),
     ("parse", "Parse as an Apache log", "parse-as-log :{c} 'combined'", _TEXT),
     ("type", "To int", "set-type :{c} int", _TEXT | _NUMBER),

@@ -28,6 +28,7 @@ from localcdap.api import (
 )
 from localcdap.api.arrow import to_arrow_type
 from localcdap.plugin_lib.spark.columns import get_column
+from localcdap.plugin_lib.spark.text_units import count_units
 
 from .aggregates import (
     ALL,
@@ -212,14 +213,14 @@ def _build_longest(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     text = _filter_value(value, condition_column)
-    return F.max_by(text, F.when(text.isNotNull(), F.struct(F.length(text), -F.col(ORDER))))
+    return F.max_by(text, F.when(text.isNotNull(), F.struct(count_units(text), -F.col(ORDER))))
 
 
 def _build_shortest(value: Column, condition_column: Column | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     text = _filter_value(value, condition_column)
-    return F.min_by(text, F.when(text.isNotNull(), F.struct(F.length(text), F.col(ORDER))))
+    return F.min_by(text, F.when(text.isNotNull(), F.struct(count_units(text), F.col(ORDER))))
 
 
 def _build_logical_and(value: Column, condition_column: Column | None) -> Column:

@@ -57,18 +57,34 @@ _HARNESS: Final = r"""
   const parse = JSON.parse, stringify = JSON.stringify, now = Date.now;
   const MARK = '\u0000\u0000';
   const {fields, errorFields, args} = parse(settings);
-  const {allocate, getLookup} = tables(lookups, undeclared, revive);
-  let events = [];
+  const {allocate, getLookup} = tables(lookups, undeclared, revive, toNumber);
+  const {isInteger, MAX_SAFE_INTEGER: SAFE} = Number, LARGEST = '9223372036854775807';
+  let events = [], rounded = new Map();
 
   function revive(key, value) {
     if (value === null || typeof value !== 'object' || typeof value[MARK] !== 'string') return value;
     const text = value[MARK];
     if (text === 'e') return Object.fromEntries(value.entries);
-    return text[0] === 'i' ? BigInt(text.slice(1)) : Number(text.slice(1));
+    return text[0] === 'i' ? toNumber(text.slice(1)) : Number(text.slice(1));
+  }
+  // The number of a whole number beyond 2^53. The digits are kept, to tell of numbers that are passed on.
+  function toNumber(digits) {
+    const number = Number(digits);
+    if (String(BigInt(number)) !== digits) rounded.set(number, digits);
+    return number;
+  }
+  // JSON would have only the 17 first digits.
+  function large(number) {
+    const digits = number === 2 ** 63 ? LARGEST : String(BigInt(number));
+    const given = rounded.get(number);
+    if (given !== undefined && given !== digits) events.push(['rounded', given]);
+    return {[MARK]: 'i' + digits};
   }
   function plain(value) {
     switch (typeof value) {
-      case 'number': return isFinite(value) ? value : {[MARK]: 'n' + value};
+      case 'number':
+        if (!isFinite(value)) return {[MARK]: 'n' + value};
+        return (value > SAFE || value < -SAFE) && isInteger(value) ? large(value) : value;
       case 'bigint': return {[MARK]: 'i' + value};
       case 'string': case 'boolean': return value;
       case 'object': return value === null ? null : compound(value);
@@ -127,13 +143,17 @@ _HARNESS: Final = r"""
     getLookup,
   };
   function run(batch, isMarked, turn) {
+    if (rounded.size > 0) rounded = new Map();
     const records = parse(batch, isMarked ? revive : undefined);
     const end = now() + turn;
     let done = 0, failure = null;
     events = [];
     try {
       while (done < records.length) {
-        transform(records[done], emitter, context);
+        transform(records[done], emitter, context, {
+          emit() { events.push(['same', done]); },
+          emitError(code, message) { events.push(['error', code, message, done]); },
+        });
         done++;
         if (now() > end) break;
       }
@@ -218,7 +238,8 @@ class ScriptEngine:
         :param batch: JSON text of a non-empty array of records.
         :returns: the number of transformed records, and their events in order: ``["record", r]``,
             ``["error", code, message, r]``, ``["alert", payload]``, ``["log", level, text]``, ``["metric",
-            name, delta]``.
+            name, delta]``, ``["rounded", digits]`` of a number that is passed on, ``["same", i]`` for the
+            i-th record of the batch. The record of an error may be such a number, too.
         :raises ScriptError: when the script fails; the events of the batch are lost.
         """
         from py_mini_racer import JSEvalException, JSTimeoutException
@@ -259,11 +280,11 @@ class ScriptEngine:
 
 def run_in_turns(
     engine: ScriptEngine, records: list[Any], encode: Any
-) -> Iterator[list[list[Any]]]:
-    """Run the script on all records; yield the events of each turn."""
+) -> Iterator[tuple[list[Any], list[list[Any]]]]:
+    """Run the script on all records; yield the records that are left at each turn, and its events."""
     while records:
         events, done = engine.run(encode(records))
-        yield events
+        yield records, events
         records = records[done:]
 
 
@@ -285,6 +306,8 @@ def _add_line(message: str, stack: str) -> str:
     place = _POSITION.search(stack)
     return f"{message} (line {place[1]})" if place else message
 
+
+_ROUNDED: Final = "whole numbers beyond 2^53 became numbers of JavaScript, which are rounded"
 
 _LEVELS: Final = {
     "trace": logging.DEBUG,
@@ -352,17 +375,21 @@ class ScriptTransform(Transform):
 
         :raises ScriptError: when the script fails, or emits a value that does not fit the schema.
         """
-        for events in run_in_turns(self._engine, list(records), self._encoder.encode):
+        for given, events in run_in_turns(self._engine, list(records), self._encoder.encode):
             for event in events:
                 try:
-                    self._apply(event, emit)
+                    self._apply(event, given, emit)
                 except ScriptValueError as error:
                     raise ScriptError(f"Could not transform input: {error}.") from None
 
-    def _apply(self, event: list[Any], emit: Emitter) -> None:
+    def _apply(self, event: list[Any], given: list[Record], emit: Emitter) -> None:
         match event:
             case ["record", record]:
                 emit(self._coerce(record))
+            case ["same", int(place)]:
+                emit(given[place])
+            case ["error", code, message, int(place)]:
+                emit.error(given[place], _to_error_code(code), message)
             case ["error", code, message, record]:
                 emit.error(self._coerce_error(record), _to_error_code(code), message)
             case ["alert", payload]:
@@ -371,6 +398,8 @@ class ScriptTransform(Transform):
                 self._context.logger.log(_LEVELS[level], "%s", text)
             case ["metric", name, delta]:
                 self._context.metrics.count(name, int(delta))
+            case ["rounded", digits]:
+                self._context.count_altered(_ROUNDED, digits)
 
 
 @plugin(
@@ -380,8 +409,9 @@ class ScriptTransform(Transform):
 class JavaScript(ScriptTransform):
     """The script runs in V8, which does not have the Java classes of CDAP's Nashorn.
 
-    A long beyond 2^53 is a BigInt: it can be emitted unchanged and compared, but arithmetic with numbers is
-    an error, where CDAP would round it without an error.
+    As in CDAP, each number of a record is a number of JavaScript, so a long beyond 2^53 is rounded to the
+    nearest double. The run counts those that a script emits as altered values. A BigInt of a script keeps
+    its digits.
     """
 
     class Config(PluginConfig):

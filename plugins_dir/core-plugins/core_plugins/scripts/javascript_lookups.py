@@ -8,7 +8,7 @@ with the columns of the row except the key.
 
 As in CDAP, dates are days, times and timestamps are milliseconds or microseconds since the epoch, and bytes
 and decimals are lists of signed bytes. Values that JSON cannot represent (longs beyond 2^53, NaN,
-infinities) are marked objects in JSON, and BigInts or numbers in V8.
+infinities) are marked objects in JSON, and numbers in V8.
 """
 
 from __future__ import annotations
@@ -364,7 +364,7 @@ MAX_BYTES: Final = 256 * 2**20
 """The size limit of all tables of one script; every task that runs the script loads them."""
 
 HARNESS: Final = r"""
-(function (settings, undeclared, revive) {
+(function (settings, undeclared, revive, toNumber) {
   'use strict';
   const {parse} = JSON, {fromCharCode} = String, decode = decodeURIComponent, encode = encodeURIComponent;
   const toBytes = unescape, fromBytes = escape;
@@ -387,7 +387,7 @@ HARNESS: Final = r"""
     boolean: ({data}, row) => data[row] === 1,
     long({data}, row) {
       const value = data[row];
-      return value <= SAFE && value >= -SAFE ? Number(value) : value;
+      return value <= SAFE && value >= -SAFE ? Number(value) : toNumber(String(value));
     },
   };
   const VIEWS = {ends: BigInt64Array, nulls: Uint8Array};

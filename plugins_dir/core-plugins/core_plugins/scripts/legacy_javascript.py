@@ -19,11 +19,11 @@ _RETURNING: Final = """
   (input, emitter, context) => emitter.emit(returning(input, context)))(transform);"""
 """Appended to the script, so that its line numbers stay the same."""
 _FILTERING: Final = """
-;transform = (input, emitter, context) => {
-  const given = {...input}, answer = shouldFilter(input, context);
+;transform = (input, emitter, context, same) => {
+  const answer = shouldFilter(input, context);
   if (typeof answer !== 'boolean')
     throw new TypeError('shouldFilter must return true or false, not ' + answer);
-  if (!answer) emitter.emit(given);
+  if (!answer) same.emit();
 };"""
 
 
@@ -82,21 +82,19 @@ _ACCEPTED_CARDS: Final = ("isAmex", "isVisa", "isMaster", "isDiscover")
 _CHECKING: Final = """
 ;transform = (coreValidator => {
   globalThis.coreValidator = coreValidator;
-  return (input, emitter, context) => {
-    const given = {...input};
+  return (input, emitter, context, same) => {
     const getValidator = name => name === 'coreValidator' ? coreValidator : null;
     const result = isValid(input, {...context, getValidator});
     if (result === null || typeof result !== 'object' || !('isValid' in result))
       throw new Error("Result map returned by isValid function did not contain an entry for 'isValid'");
     if (typeof result.isValid !== 'boolean')
       throw new TypeError("the entry 'isValid' must be true or false, not " + result.isValid);
-    if (result.isValid) { emitter.emit(given); return; }
+    if (result.isValid) { same.emit(); return; }
     if (typeof result.errorCode !== 'number')
       throw new TypeError("errorCode entry in resultMap is not a valid number. "
         + "please check your script to make sure error-code is a number");
     context.getMetrics().count('invalid', 1);
-    emitter.emitError({
-      errorCode: Math.trunc(result.errorCode), errorMsg: result.errorMsg, invalidRecord: given});
+    same.emitError(Math.trunc(result.errorCode), String(result.errorMsg ?? ''));
   };
 })("""
 """Appended to the script, so that its line numbers stay the same."""

@@ -261,11 +261,10 @@ def test_natural_dates_are_found_in_texts():
     rows = {
         "now": "05/01/2017 10:13",
         "today": "05/01/2017 10:13",
-        "12/10/2016": "12/10/2016 10:13",
+        "12/10/2016": "12/10/2016 00:00",
         "12/10/2016 06:45 AM": "12/10/2016 06:45",
-        "september 7th 2016": "09/07/2016 10:13",
-        "1485800109": "05/01/2017 14:00",  # the 14 is an hour to Natty
-        "12/31/85": "12/31/1985 10:13",
+        "september 7th 2016": "09/07/2016 00:00",
+        "12/31/85": "12/31/1985 00:00",
         "friday, 5/5/2017 3pm PST": "05/05/2017 18:00",
     }
     recipe = "parse-as-date date US/Eastern\nformat-date date_1 MM/dd/yyyy HH:mm"
@@ -277,7 +276,9 @@ def test_natural_dates_are_found_in_texts():
 
 @pytest.mark.usefixtures("monday")
 def test_every_phrase_of_a_text_has_a_column_with_its_first_alternative():
-    (row,) = run("parse-as-date date", {"date": "It rained on may 1st. See us next wed or thurs!"})
+    (row,) = run(
+        "parse-as-date date", {"date": "It rained on may 1st 2017. See us next wed or thurs!"}
+    )
 
     assert {name: str(value)[:10] for name, value in row.items() if name != "date"} == {
         "date_1": "2017-05-01",
@@ -292,7 +293,24 @@ def test_a_natural_date_that_no_timestamp_holds_fails():
 def test_natural_dates_need_a_text():
     assert run_failing("parse-as-date :a", {"a": 5}).kind == 2
     assert run("parse-as-date :a 'nowhere'", {"a": None}, {"b": 1}) == [{"a": None}, {"b": 1}]
-    assert run("parse-as-date :a", {"a": "no date"}) == [{"a": "no date"}]
+    assert run("parse-as-date :a", {"a": " "}) == [{"a": " "}]
+
+
+@pytest.mark.usefixtures("monday")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no date", "has no date that is understood: 'no date'"),
+        ("3. Mai 2023", "has no date that is understood: '3. Mai 2023'"),
+        ("27.08.2023", "has a date that is not understood: '27.08.2023'"),
+        ("2023-13-45", "has a date that is not understood: '2023-13-45'"),
+        ("1485800109", "has a date that is not understood: '1485800109'"),
+        ("jan 5 99", "has a date without a year: 'jan 5'"),
+        ("10:30", "has a date without a day: '10:30'"),
+    ],
+)
+def test_a_form_that_is_not_understood_is_an_error(text, message):
+    assert message in run_failing("parse-as-date :a", {"a": text}).message
 
 
 UNIX = [

@@ -14,6 +14,9 @@ def test_a_record_is_cut_by_widths():
 
 
 def test_the_padding_is_a_regular_expression():
+    assert run("parse-as-fixed-length :body 2,1", {"body": "😀b"}) == [
+        {"body": "😀b", "body_1": "😀", "body_2": "b"}
+    ]
     (row,) = run("parse-as-fixed-length :body 4,4 '[_ ]'", {"body": "a___  b_"})
 
     assert (row["body_1"], row["body_2"]) == ("a", "b")

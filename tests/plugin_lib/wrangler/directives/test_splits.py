@@ -16,6 +16,8 @@ NAMED = [
     ("split :a ',' :b :c", None, {"b": None, "c": None}),
     ("indexsplit :a 2 4 :b", "abcdef", {"b": "bc"}),
     ("indexsplit :a 1 90 :b", "abcdef", {"b": "abcde"}),
+    ("indexsplit :a 3 4 :b", "😀bc", {"b": "b"}),
+    ("indexsplit :a 1 2 :b", "😀bc", {"b": "?"}),
     ("extract-regex-groups :a '[^(]+\\(([0-9]{4})\\).*'", "Toy Story (1995)", {"a_1_1": "1995"}),
     ("extract-regex-groups :a '[^(]+\\(([0-9]{4})\\).*'", "Toy Story", {}),
     (

@@ -38,6 +38,10 @@ CHANGES = [
     ("mask-number :a xx-xx-TESTING-#", 12345, "xx-xx-TESTING-5"),
     ("mask-number :a x#.x#", 12.34, "x2.x4"),
     ("mask-number :a '#'", None, None),
+    ("mask-number :a 'xx#'", "😀b", "xxb"),
+    ("mask-number :a '##x'", "😀b", "😀x"),
+    ("mask-number :a '#x#'", "😀b", "?xb"),
+    ("mask-number :a '##-#'", "😀b", "😀-b"),
     ("mask-shuffle :a", "150 Mars Avenue, Marcity, Mares", "089 Kyrp Oziwyy, Dyggoci, Fagyq"),
     ("mask-shuffle :a", "été 😀 ok", "ébé 😀 um"),
     ("mask-shuffle :a", "", ""),
@@ -130,6 +134,14 @@ CUTS = [
     ("3,1", "oe"),
     ("90-95", ""),
 ]
+UNIT_CUTS = [("3", "b"), ("1-2", "😀"), ("1", "?"), ("2-", "?b"), ("1,2", "😀"), ("1,3", "?b")]
+
+
+@pytest.mark.parametrize(("ranges", "expected"), UNIT_CUTS)
+def test_places_are_utf_16_units(ranges, expected):
+    (row,) = run(f"cut-character body part {ranges}", {"body": "😀b"})
+
+    assert row["part"] == expected
 
 
 @pytest.mark.parametrize(("ranges", "expected"), CUTS)

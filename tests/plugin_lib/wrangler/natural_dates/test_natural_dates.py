@@ -15,7 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localcdap.plugin_lib.wrangler.natural_dates import find_dates
+from localcdap.plugin_lib.wrangler.natural_dates import (
+    UnreadableDateError,
+    find_dates,
+    read_dates,
+)
 from localcdap.plugin_lib.wrangler.natural_dates.evaluation import find_phrases
 from localcdap.plugin_lib.wrangler.natural_dates.times import HOLIDAYS, SEASONS
 
@@ -145,3 +149,44 @@ def test_any_text_is_searched(noise: str, text: str) -> None:
 @pytest.mark.parametrize("word", ["1 ", "the day before ", "the ", "next ", "feb 1, ", "2 days "])
 def test_a_long_text_is_searched_in_bounded_steps(word: str) -> None:
     assert find_phrases(word * 3_000 + "x tomorrow")[-1].moments
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("2023-01-11", ["2023-01-11 00:00:00"]),
+        ("2023-01-11T10:20:30.123Z", ["2023-01-11 10:20:30.123000"]),
+        ("2023-01-11 10:20:30,5 +02:00", ["2023-01-11 08:20:30.500000"]),
+        ("jan 5 '99", ["1999-01-05 00:00:00"]),
+        ("easter 2030", ["2030-04-21 00:00:00"]),
+        ("1/2/2016 at 3pm or 5pm", ["2016-01-02 15:00:00", "2016-01-02 17:00:00"]),
+        ("1/2/2016 to 1/5/2016", ["2016-01-02 00:00:00", "2016-01-05 00:00:00"]),
+    ],
+)
+@pytest.mark.parametrize("now", [NOW, NOW + datetime.timedelta(days=400, hours=7)])
+def test_complete_dates_do_not_depend_on_the_present(
+    text: str, found: list[str], now: datetime.datetime
+) -> None:
+    ((*dates,),) = read_dates(text, now)
+
+    assert [str(date)[:-6] for date in dates] == found
+
+
+def test_phrases_that_count_from_the_present_depend_on_it() -> None:
+    assert read_dates("tomorrow", NOW) == find_dates("tomorrow", NOW)
+    assert read_dates("2 hours ago", NOW) == find_dates("2 hours ago", NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "lacking"),
+    [
+        ("feb 5", "a year"),
+        ("may 1st to may 3rd 2020", "a year"),
+        ("Sun Nov 29 07:52:19 UTC 2026", "a year"),
+        ("10:30", "a day"),
+        ("2016", "a day"),
+    ],
+)
+def test_a_date_that_lacks_a_part_is_an_error(text: str, lacking: str) -> None:
+    with pytest.raises(UnreadableDateError, match=f"without {lacking}"):
+        read_dates(text, NOW)
