@@ -6,7 +6,7 @@ import contextlib
 import pickle
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -37,7 +37,13 @@ from localcdap.plugin_lib.wrangler.files.spark_rows import (
 )
 from localcdap.plugin_lib.wrangler.files.totals import OutputRules, TotalsCounter
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
-from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
+from localcdap.plugin_lib.wrangler.recipe.builder import (
+    ALL_FIELDS,
+    BuiltRecipe,
+    RecipeStep,
+    find_row_schema,
+    select_row,
+)
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, propose_schema, to_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
@@ -115,6 +121,21 @@ class FileTask(msgspec.Struct):
     """Whether it is an error when Spark cannot run the recipe; otherwise it runs here, with a warning."""
 
 
+class StageRules(msgspec.Struct, frozen=True):
+    """What a Wrangler stage does besides its recipe, which a file of directives has not."""
+
+    precondition: tuple[RecipeStep, ...] = ()
+    """Drops rows before the recipe."""
+    field: str = ALL_FIELDS
+    """What the recipe gets of a row, see :func:`.builder.select_row`."""
+    schema: Schema | None = None
+    """Of the result; None: that which the recipe makes."""
+    arguments: dict[str, str] = {}
+    """The runtime arguments, which directives may read."""
+    fails_for_errors: bool = False
+    """Whether a row that the recipe sends to the error port ends the job."""
+
+
 class FileProgress(msgspec.Struct):
     """How far a job is."""
 
@@ -157,9 +178,14 @@ class FileJob:
     """
 
     def __init__(
-        self, task: FileTask, recipe: BuiltRecipe, tables: SampleTables | None = None
+        self,
+        task: FileTask,
+        recipe: BuiltRecipe,
+        tables: SampleTables | None = None,
+        stage: StageRules | None = None,
     ) -> None:
         self._task = task
+        self._stage = stage = stage or StageRules()
         tables = tables or SampleTables()
         self._lookups = tables.lookups
         self._output_format = (
@@ -169,8 +195,14 @@ class FileJob:
         _check_names(task)
         self._reader = RowReader(task.input, format)
         self.progress = FileProgress(format=describe_format(self._reader.format))
-        columns = to_columns(self._reader.schema, tables.find_shape)
-        found = propagate(recipe.steps, columns)
+        row_schema = find_row_schema(stage.field, self._reader.schema)
+        if row_schema is not None and not row_schema.field_names:
+            raise BadRequestError(
+                f"The input has no column '{stage.field}', which the recipe gets.",
+                "Change the property 'field' of the stage.",
+            )
+        columns = to_columns(row_schema, tables.find_shape)
+        found = propagate([*stage.precondition, *recipe.steps], columns)
         if found.errors:
             raise BadRequestError(
                 "; ".join(each.text for each in found.errors), "Correct the recipe."
@@ -224,14 +256,15 @@ class FileJob:
         self._errors.discard()
 
     def _run(self, directives: Sequence[Directive], after: Columns) -> Generator[None]:
-        executor = RecipeExecutor(directives, {}, lookups=self._lookups)
+        executor = RecipeExecutor(directives, self._stage.arguments, lookups=self._lookups)
         executor.start()
-        known = propose_schema(after)
+        known = self._stage.schema or propose_schema(after)
         if self._task.spark_folder is not None:
-            if self._reader.schema is not None and known is not None:
+            reason = self._find_obstacle(known)
+            if self._reader.schema is not None and known is not None and not reason:
                 yield from self._run_with_spark(executor, self._reader.schema, known)
                 return
-            self._refuse_spark()
+            self._refuse_spark(reason)
         if known is not None:
             output = _Output(self._task, self._output_format, known, self._add_problem)
             with output.file:
@@ -269,13 +302,21 @@ class FileJob:
                     yield
                 self._finish(output)
 
-    def _refuse_spark(self) -> None:
+    def _find_obstacle(self, known: Schema | None) -> str:
+        """Return why Spark cannot run the recipe, as a clause; "" when it can."""
+        if self._reader.schema is None or known is None:
+            where = "recipe" if self._reader.schema is not None else "input"
+            return f"only the data tell the columns of the {where}"
+        if self._stage.precondition or self._stage.field != ALL_FIELDS:
+            return "its stage has a precondition, or gives it one field"
+        return ""
+
+    def _refuse_spark(self, obstacle: str) -> None:
         """Say why Spark does not run the recipe.
 
         :raises BadRequestError: when it has to.
         """
-        where = "recipe" if self._reader.schema is not None else "input"
-        reason = f"Spark cannot run the recipe: only the data tell the columns of the {where}."
+        reason = f"Spark cannot run the recipe: {obstacle}."
         if self._task.needs_spark:
             raise BadRequestError(reason, "Run it without Spark: --no-spark.")
         self.progress.warnings.append(f"{reason} It ran here.")
@@ -330,7 +371,7 @@ class FileJob:
         self, executor: RecipeExecutor, output: _Output, number: int, item: Item
     ) -> None:
         """Take a row out for which Spark says that the recipe fails, with the message that it has here."""
-        answer = None if isinstance(item, UnreadableRow) else executor.run(item)
+        answer = None if isinstance(item, UnreadableRow) else executor.run(self._select(item))
         if isinstance(answer, list):  # the conversion of one of its rows fails
             output.write([(number, row) for row in answer])
         else:
@@ -342,7 +383,7 @@ class FileJob:
         progress, run = self.progress, executor.run
         for number, item in enumerate(self._reader, 1):
             progress.rows_in = number
-            answer = None if isinstance(item, UnreadableRow) else run(item)
+            answer = None if isinstance(item, UnreadableRow) else run(self._select(item))
             if isinstance(answer, list):
                 made += [(number, row) for row in answer]
             else:
@@ -352,6 +393,9 @@ class FileJob:
                 made = []
         yield made
 
+    def _select(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
+        return select_row(self._stage.field, self._reader.schema, item)
+
     def _add_failure(
         self, number: int, item: Item, failure: RowFailure | None, position: int
     ) -> None:
@@ -360,7 +404,8 @@ class FileJob:
             return
         assert failure is not None
         is_sent = failure.kind == SENT
-        where = f"directive {position}, " if position and not is_sent else ""
+        number_in_recipe = position - len(self._stage.precondition)
+        where = f"directive {number_in_recipe}, " if number_in_recipe > 0 and not is_sent else ""
         problem = RowProblem(number, where + failure.message, failure.code, is_sent)
         self._add_problem(problem, item)
 
@@ -374,7 +419,8 @@ class FileJob:
         :raises BadRequestError: for the first row that fails, when such rows are not to be left out.
         """
         for problem, record in sorted(self._found, key=lambda each: each[0].row):
-            if not problem.is_sent and not self._task.skips_failures:
+            is_failing = self._stage.fails_for_errors if problem.is_sent else True
+            if is_failing and not self._task.skips_failures:
                 raise BadRequestError(
                     f"Row {problem.row}: {problem.message}",
                     "Correct the recipe or the row, or leave out rows that fail.",
@@ -491,14 +537,19 @@ _JOBS: Final[dict[str, FileJob]] = {}
 
 
 def start_job(
-    name: str, task: FileTask, recipe: BuiltRecipe, tables: SampleTables | None = None
+    name: str,
+    task: FileTask,
+    recipe: BuiltRecipe,
+    tables: SampleTables | None = None,
+    stage: StageRules | None = None,
 ) -> None:
     """Begin a job.
 
     :param tables: those that the recipe names; None: there are none.
+    :param stage: what the stage of the recipe does besides; None: nothing.
     """
     end_job(name)
-    _JOBS[name] = FileJob(task, recipe, tables)
+    _JOBS[name] = FileJob(task, recipe, tables, stage)
 
 
 def continue_job(name: str, seconds: float, *, has_made_rows: bool = False) -> FileProgress:

@@ -16,7 +16,7 @@ from localcdap.api.directive import Directive
 from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Lookup
-from localcdap.files.types import infer_value_type, merge_types, replace_unknown
+from localcdap.files.types import EXACT_IN_DOUBLE, infer_value_type, merge_types, replace_unknown
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
 
 
@@ -124,12 +124,14 @@ def infer_column_type(values: Sequence[Any]) -> Schema:
 
 def _merge_values(found: Schema, values: Sequence[Any]) -> Schema:
     """Return the type of values that follow others of a type."""
-    if len(set(map(type, values)) - _SIMPLE) == 0:
-        values = list({type(value): value for value in values}.values())
+    kinds = set(map(type, values))
+    if len(kinds - _SIMPLE) == 0:
+        wide = [each for each in values if type(each) is int and abs(each) > EXACT_IN_DOUBLE]
+        values = [*{type(value): value for value in values}.values(), *wide]
     for value in values:
         found = merge_types(found, infer_value_type(value))
     return found
 
 
 _SIMPLE: Final = frozenset((type(None), bool, int, float, str, bytes))
-"""Classes whose values all have the same type."""
+"""Classes whose values all have the same type, but for large whole numbers."""
