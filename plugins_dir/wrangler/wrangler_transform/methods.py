@@ -38,6 +38,7 @@ from localcdap.plugin_lib.wrangler.recipe.builder import (
     load_recipe,
     select_row,
 )
+from localcdap.plugin_lib.wrangler.recipe.input import make_widener
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo, load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.samples import RecipeSampleResult, run_sample
@@ -518,7 +519,7 @@ def _run_recipe(
     rules = _find_stage_rules(config, arguments)
     columns = to_columns(find_row_schema(rules.field, schema), tables.find_shape)
     found = propagate([*rules.precondition, *recipe.steps], columns)
-    rows = [select_row(rules.field, schema, each) for each in records]
+    rows = [select_row(rules.field, schema, each) for each in map(make_widener(schema), records)]
     return run_sample(found.directives, rows, found.after, arguments, output, tables.lookups)
 
 

@@ -21,7 +21,7 @@ from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import Expectation
 from localcdap.files.delimited import UnreadableRow
 from localcdap.files.formats import FileInput, describe_format
-from localcdap.files.rows import Item, RowReader
+from localcdap.files.rows import Item
 from localcdap.files.writers import OutputFile
 from localcdap.plugin_lib.wrangler.files.formats import (
     detect_recipe_format,
@@ -44,6 +44,7 @@ from localcdap.plugin_lib.wrangler.recipe.builder import (
     find_row_schema,
     select_row,
 )
+from localcdap.plugin_lib.wrangler.recipe.input import InputRows
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, propose_schema, to_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
@@ -193,21 +194,9 @@ class FileJob:
         )
         format = detect_recipe_format(task.input, find_first_directive(recipe))
         _check_names(task)
-        self._reader = RowReader(task.input, format)
-        self.progress = FileProgress(format=describe_format(self._reader.format))
-        row_schema = find_row_schema(stage.field, self._reader.schema)
-        if row_schema is not None and not row_schema.field_names:
-            raise BadRequestError(
-                f"The input has no column '{stage.field}', which the recipe gets.",
-                "Change the property 'field' of the stage.",
-            )
-        columns = to_columns(row_schema, tables.find_shape)
-        found = propagate([*stage.precondition, *recipe.steps], columns)
-        if found.errors:
-            raise BadRequestError(
-                "; ".join(each.text for each in found.errors), "Correct the recipe."
-            )
-        self.progress.warnings = [*self._reader.warnings, *(each.text for each in found.problems)]
+        self._input = InputRows(task.input, format)
+        self.progress = FileProgress(format=describe_format(self._input.format))
+        self._find_shape = tables.find_shape
         self._errors = ErrorFile(task.errors)
         self._found: list[tuple[RowProblem, Any]] = []
         """Problems that are not reported yet."""
@@ -215,8 +204,8 @@ class FileJob:
         """When the step ends; rows that wait for it are few, so that a slow directive does not keep it."""
         self._written = 0
         """The number of the last row of the input whose rows are written."""
-        self._user_directives = _list_user_directives(recipe)
-        self._steps = self._run(found.directives, found.after)
+        self._recipe = recipe
+        self._steps = self._run()
 
     def work(self, seconds: float) -> FileProgress:
         """Continue for some seconds, and return how far the job is.
@@ -233,7 +222,7 @@ class FileJob:
             self.close()
             raise
         self.progress.share = 1.0 if self.progress.is_done else self._find_share()
-        self.progress.replaced_bytes = self._reader.replaced
+        self.progress.replaced_bytes = self._input.replaced
         return self.progress
 
     def take_made_rows(self) -> None:
@@ -247,22 +236,47 @@ class FileJob:
     def _find_share(self) -> float | None:
         if self.progress.phase == _WRITING:
             return self._written / max(1, self.progress.rows_in)
-        return self._reader.share
+        return self._input.share
 
     def close(self) -> None:
         """End the job; what is not complete is removed."""
         self._steps.close()
-        self._reader.close()
+        self._input.close()
         self._errors.discard()
 
-    def _run(self, directives: Sequence[Directive], after: Columns) -> Generator[None]:
+    def _run(self) -> Generator[None]:
+        yield from self._input.find_types()
+        yield from self._apply(*self._propagate())
+
+    def _propagate(self) -> tuple[Sequence[Directive], Columns]:
+        """Return the directives, and the columns after them, for the rows of the input.
+
+        :raises BadRequestError: when the recipe cannot run on such rows.
+        """
+        stage = self._stage
+        row_schema = find_row_schema(stage.field, self._input.schema)
+        if row_schema is not None and not row_schema.field_names:
+            raise BadRequestError(
+                f"The input has no column '{stage.field}', which the recipe gets.",
+                "Change the property 'field' of the stage.",
+            )
+        columns = to_columns(row_schema, self._find_shape)
+        found = propagate([*stage.precondition, *self._recipe.steps], columns)
+        if found.errors:
+            raise BadRequestError(
+                "; ".join(each.text for each in found.errors), "Correct the recipe."
+            )
+        self.progress.warnings = [*self._input.warnings, *(each.text for each in found.problems)]
+        return found.directives, found.after
+
+    def _apply(self, directives: Sequence[Directive], after: Columns) -> Generator[None]:
         executor = RecipeExecutor(directives, self._stage.arguments, lookups=self._lookups)
         executor.start()
         known = self._stage.schema or propose_schema(after)
         if self._task.spark_folder is not None:
             reason = self._find_obstacle(known)
-            if self._reader.schema is not None and known is not None and not reason:
-                yield from self._run_with_spark(executor, self._reader.schema, known)
+            if self._input.schema is not None and known is not None and not reason:
+                yield from self._run_with_spark(executor, self._input.schema, known)
                 return
             self._refuse_spark(reason)
         if known is not None:
@@ -304,9 +318,8 @@ class FileJob:
 
     def _find_obstacle(self, known: Schema | None) -> str:
         """Return why Spark cannot run the recipe, as a clause; "" when it can."""
-        if self._reader.schema is None or known is None:
-            where = "recipe" if self._reader.schema is not None else "input"
-            return f"only the data tell the columns of the {where}"
+        if self._input.schema is None or known is None:
+            return "only the data tell the columns of the recipe"
         if self._stage.precondition or self._stage.field != ALL_FIELDS:
             return "its stage has a precondition, or gives it one field"
         return ""
@@ -352,7 +365,7 @@ class FileJob:
     def _store_rows(self, work: SparkWork, unreadable: dict[int, UnreadableRow]) -> Generator[None]:
         waiting: list[tuple[int, dict[str, Any]]] = []
         with contextlib.closing(RowsFile(work)) as file:
-            for number, item in enumerate(self._reader, 1):
+            for number, item in enumerate(self._input, 1):
                 self.progress.rows_in = number
                 if isinstance(item, UnreadableRow):
                     unreadable[number] = item
@@ -371,7 +384,7 @@ class FileJob:
         self, executor: RecipeExecutor, output: _Output, number: int, item: Item
     ) -> None:
         """Take a row out for which Spark says that the recipe fails, with the message that it has here."""
-        answer = None if isinstance(item, UnreadableRow) else executor.run(self._select(item))
+        answer = None if isinstance(item, UnreadableRow) else executor.run(self._input.widen(item))
         if isinstance(answer, list):  # the conversion of one of its rows fails
             output.write([(number, row) for row in answer])
         else:
@@ -381,7 +394,7 @@ class FileJob:
         """Yield the rows that the recipe makes, each with the number of its row of the input."""
         made: list[tuple[int, Any]] = []
         progress, run = self.progress, executor.run
-        for number, item in enumerate(self._reader, 1):
+        for number, item in enumerate(self._input, 1):
             progress.rows_in = number
             answer = None if isinstance(item, UnreadableRow) else run(self._select(item))
             if isinstance(answer, list):
@@ -394,7 +407,7 @@ class FileJob:
         yield made
 
     def _select(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
-        return select_row(self._stage.field, self._reader.schema, item)
+        return select_row(self._stage.field, self._input.schema, item)
 
     def _add_failure(
         self, number: int, item: Item, failure: RowFailure | None, position: int
@@ -460,13 +473,28 @@ class _Output:
         self.totals = TotalsCounter(schema) if task.counts else None
 
     def write(self, rows: Sequence[tuple[int, Any]]) -> None:
-        records: list[tuple[int, dict[str, Any]]] = []
+        """Convert rows, those of the same row of the input after each other, and write them.
+
+        If the conversion of one fails, none of its row of the input is written, as in a run.
+        """
+        numbers: list[int] = []
+        records: list[dict[str, Any]] = []
+        failed = 0
         for number, row in rows:
+            if number == failed:
+                continue
             try:
-                records.append((number, self._convert(row)))
+                record = self._convert(row)
             except DirectiveError as error:
                 self._fail(RowProblem(number, str(error)), row)
-        self.add([number for number, _ in records], [record for _, record in records])
+                failed = number
+                while numbers and numbers[-1] == number:
+                    numbers.pop()
+                    records.pop()
+                continue
+            numbers.append(number)
+            records.append(record)
+        self.add(numbers, records)
 
     def add(self, numbers: Sequence[int], records: Sequence[dict[str, Any]]) -> None:
         """Write records of the output with the numbers of their rows; rules may take some out."""
