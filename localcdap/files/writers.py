@@ -23,7 +23,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.record_json import encode_json_record
 from localcdap.files.arrow_files import note_schema
 from localcdap.files.atomic import FileReplacement
-from localcdap.java.strings import format_float, to_java_string
+from localcdap.java.strings import format_float, narrow_to_float, to_java_string
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -117,7 +117,7 @@ def _make_writer(stream: IO[bytes], format: str, schema: Schema, delimiter: str)
         case "tsv":
             return _DelimitedWriter(stream, schema, "\t")
         case "json":
-            return _JsonWriter(stream)
+            return _JsonWriter(stream, schema)
         case "parquet":
             return _ParquetWriter(stream, schema)
         case _:
@@ -175,14 +175,24 @@ def format_delimited(rows: Iterable[Sequence[Any]]) -> str:
 
 
 class _JsonWriter(_Writer):
-    """A JSON object on each line."""
+    """A JSON object on each line. A 32-bit float is the double that it is, as in files of sinks."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], schema: Schema) -> None:
         self._stream = stream
+        self._floats = [each.name for each in schema if each.schema.non_nullable == Schema.FLOAT]
 
     def write(self, records: Records) -> None:
+        if self._floats:
+            records = [self._narrow(record) for record in records]
         lines = [encode_json_record(record) for record in records]
         self._stream.write(msgspec.json.Encoder().encode_lines(lines))
+
+    def _narrow(self, record: dict[str, Any]) -> dict[str, Any]:
+        values = {name: record[name] for name in self._floats}
+        return record | {
+            name: None if value is None else narrow_to_float(value)
+            for name, value in values.items()
+        }
 
 
 class _ParquetWriter(_Writer):

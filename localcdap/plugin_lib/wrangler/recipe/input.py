@@ -19,7 +19,7 @@ from localcdap.files.delimited import UnreadableRow
 from localcdap.files.formats import FileFormat, FileInput
 from localcdap.files.limits import SHOWN
 from localcdap.files.rows import Item, RowReader
-from localcdap.java.strings import format_float
+from localcdap.java.strings import round_to_float
 from localcdap.plugin_lib.wrangler.recipe.output import make_converter
 from localcdap.plugin_lib.wrangler.recipe.samples import SchemaInference
 
@@ -112,7 +112,7 @@ def make_widener(schema: Schema | None) -> Callable[[Any], Any]:
         found = {name: row.get(name) for name in names}
         return {
             **row,
-            **{name: float(format_float(each)) for name, each in found.items() if each is not None},
+            **{name: round_to_float(each) for name, each in found.items() if each is not None},
         }
 
     return widen if names else _keep
