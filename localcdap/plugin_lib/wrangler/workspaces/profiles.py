@@ -123,7 +123,7 @@ def _profile(column: Column) -> ValueSummary:
         blank = pc.equal(pc.utf8_trim_whitespace(values), "")
         profile.empty = pc.sum(counts.filter(blank)).as_py() or 0
         profile.bars = [each.count for each in profile.top[:_BARS]]
-        profile.patterns = _count_forms(frequent, often)
+        profile.patterns, profile.formed = _count_forms(frequent, often), len(frequent)
         column.facts[_FREQUENT] = frequent
     if len(values):
         _add_range(profile, array, values, kind)

@@ -51,6 +51,7 @@ from localcdap.plugin_lib.wrangler.workspaces.tables import (
     list_tables,
 )
 from localcdap.workspace_views import (
+    MOST_FAILURES,
     CandidateList,
     ClusterView,
     ColumnMatch,
@@ -200,7 +201,6 @@ def _compare(
     return RowChange("changed" if before else "same", before)
 
 
-_MOST_FAILURES: Final = 200
 _MOST_RECORDS: Final = 100_000
 _MOST_CLUSTERS: Final = 200
 _HEAD: Final = 1000
@@ -451,7 +451,7 @@ class Workspace:
                 each.failure.kind == SENT,
                 {name: format_shown_value(c.values[each.record]) for name, c in columns.items()},
             )
-            for step, each in itertools.islice(engine.failures, _MOST_FAILURES)
+            for step, each in itertools.islice(engine.failures, MOST_FAILURES)
         ]
 
 
