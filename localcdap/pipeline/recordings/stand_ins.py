@@ -312,6 +312,22 @@ class StageReplacer:
             place.append(create_structural_failure(message, action))
 
 
+def replace_idle(stage: StageUse) -> PluginUse | None:
+    """Return a plugin for a stage that does not run because its records are given, or it is skipped.
+
+    It has the schema that the stage sets or the document notes. None where there is none, or nothing can
+    stand in for a stage of the type.
+    """
+    type, schema = stage.plugin.type, guess_schema(stage)
+    if type in ACTIONS:
+        return PluginUse("action", PLACEHOLDER, {})
+    if schema is None:
+        return None
+    if type == SOURCE:
+        return read_parquet(stage, None, schema)
+    return _pass_records(stage) if type in PASSED else None
+
+
 def _pass_records(stage: StageUse) -> PluginUse:
     schema = guess_schema(stage)
     return PluginUse("transform", PLACEHOLDER, {"schema": str(schema)} if schema else {})
