@@ -102,6 +102,8 @@ class ValueSummary(msgspec.Struct):
     digits."""
     formed: int = 0
     """Of how many different texts, the most frequent ones, the forms are counted."""
+    date_forms: list[str] = []
+    """The forms in which these texts are dates, as patterns of ``SimpleDateFormat``."""
     meaning: ColumnMeaning | None = None
     """What texts mean; None when their meaning is not known."""
 
