@@ -19,6 +19,7 @@ from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.api.tables import TableShape
+from localcdap.artifacts.model import ArtifactSelector
 from localcdap.pipeline.document.model import PipelineDocument, PluginUse, StageUse
 from localcdap.pipeline.document.values import encode_json
 from localcdap.pipeline.macros.evaluation import MacroContext, Secrets
@@ -209,7 +210,7 @@ class NamespaceEnvironment:
 
     def _has_plugin(self, use: PluginUse) -> bool:
         try:
-            self.plugins.require(use.type, use.name, use.artifact)
+            self.plugins.require(use.type, use.name, use.artifact or ArtifactSelector())
         except LocalcdapError:
             return False
         return True

@@ -169,8 +169,8 @@ def evaluate(
         properties[name] = expansion.text
         if expansion.unresolved:
             macros.append(name)
-        for error in context.find_errors(expansion):
-            failures.add(error.message, error.corrective_action).with_config_property(name)
+        for each in context.find_errors(expansion):
+            failures.add(each.message, each.corrective_action).with_config_property(name)
     if properties.get("useConnection", "").strip().lower() == "true":
         _use_connection(properties, macros, declared)
     return Evaluated(properties, macros, list(failures))

@@ -19,14 +19,8 @@ from localcdap.api.stage import SampleContext
 from localcdap.files.formats import FileInput
 from localcdap.files.rows import RowReader
 from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format, find_first_directive
-from localcdap.plugin_lib.wrangler.files.jobs import (
-    FileProgress,
-    FileTask,
-    StageRules,
-    continue_job,
-    end_job,
-    start_job,
-)
+from localcdap.plugin_lib.wrangler.files.jobs import continue_job, end_job, start_job
+from localcdap.plugin_lib.wrangler.files.tasks import FileProgress, FileTask, StageRules
 from localcdap.plugin_lib.wrangler.language.grammar import SourcePositions, find_macros
 from localcdap.plugin_lib.wrangler.recipe.builder import (
     ALL_FIELDS,

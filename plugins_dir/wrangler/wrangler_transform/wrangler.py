@@ -22,7 +22,7 @@ from localcdap.api import (
 )
 from localcdap.api.methods import MethodContext
 from localcdap.api.stage import SampleContext
-from localcdap.plugin_lib.wrangler.files.jobs import FileProgress
+from localcdap.plugin_lib.wrangler.files.tasks import FileProgress
 from localcdap.plugin_lib.wrangler.recipe.builder import (
     WHOLE_RECORD,
     find_row_schema,

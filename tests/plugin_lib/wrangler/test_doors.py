@@ -22,7 +22,8 @@ from localcdap.api.record_json import encode_json_record
 from localcdap.files.formats import FileInput
 from localcdap.files.writers import OutputFile
 from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format, find_first_directive
-from localcdap.plugin_lib.wrangler.files.jobs import FileTask, continue_job, start_job
+from localcdap.plugin_lib.wrangler.files.jobs import continue_job, start_job
+from localcdap.plugin_lib.wrangler.files.tasks import FileTask
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.recipe.input import InputRows
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns

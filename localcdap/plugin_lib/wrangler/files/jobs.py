@@ -10,17 +10,14 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
-import msgspec
-
 from localcdap.api import Schema
 from localcdap.api.directive import Directive, DirectiveError
 from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
 from localcdap.expectations.results import RuleResult
-from localcdap.expectations.rules import Expectation
 from localcdap.files.delimited import UnreadableRow
-from localcdap.files.formats import FileInput, describe_format
+from localcdap.files.formats import describe_format
 from localcdap.files.rows import Item
 from localcdap.files.writers import OutputFile
 from localcdap.plugin_lib.wrangler.files.formats import (
@@ -35,12 +32,12 @@ from localcdap.plugin_lib.wrangler.files.spark_rows import (
     SparkWork,
     plan_work,
 )
+from localcdap.plugin_lib.wrangler.files.tasks import FileProgress, FileTask, RowProblem, StageRules
 from localcdap.plugin_lib.wrangler.files.totals import OutputRules, TotalsCounter
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
 from localcdap.plugin_lib.wrangler.recipe.builder import (
     ALL_FIELDS,
     BuiltRecipe,
-    RecipeStep,
     find_row_schema,
     select_row,
 )
@@ -51,18 +48,6 @@ from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directive
 from localcdap.plugin_lib.wrangler.recipe.samples import SchemaInference
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
 from localcdap.plugin_lib.wrangler.workspaces.tables import SampleTables
-from localcdap.workspace_views import ColumnTotals
-
-
-class RowProblem(msgspec.Struct):
-    """Why a row of the input is not in the output."""
-
-    row: int
-    """Its number, from 1, without a line of names."""
-    message: str
-    code: int = 0
-    is_sent: bool = False
-    """Whether a directive sent it to the error port; otherwise it failed."""
 
 
 class ErrorFile:
@@ -98,74 +83,6 @@ _READING: Final = "reading"
 _WRITING: Final = "writing"
 _MOST_PROBLEMS: Final = 10
 """Problems that an answer lists; all are counted, and written to the file of errors."""
-
-
-class FileTask(msgspec.Struct):
-    """A recipe to apply to a file."""
-
-    input: FileInput
-    output: str | None = None
-    """None to count the rows only."""
-    output_format: str | None = None
-    """By default that of the name."""
-    errors: str | None = None
-    """A file for the rows that are left out: JSON lines with row, message, code and record."""
-    skips_failures: bool = False
-    """Whether rows for which the recipe fails are left out; otherwise the first one ends the job."""
-    counts: bool = False
-    """Whether it is counted what the columns of the result are like."""
-    expectations: list[Expectation] = []
-    """The rules for the rows of the output."""
-    spark_folder: str | None = None
-    """An empty folder for the files of Spark, which then runs the recipe; None to run it here."""
-    needs_spark: bool = False
-    """Whether it is an error when Spark cannot run the recipe; otherwise it runs here, with a warning."""
-
-
-class StageRules(msgspec.Struct, frozen=True):
-    """What a Wrangler stage does besides its recipe, which a file of directives has not."""
-
-    precondition: tuple[RecipeStep, ...] = ()
-    """Drops rows before the recipe."""
-    field: str = ALL_FIELDS
-    """What the recipe gets of a row, see :func:`.builder.select_row`."""
-    schema: Schema | None = None
-    """Of the result; None: that which the recipe makes."""
-    arguments: dict[str, str] = {}
-    """The runtime arguments, which directives may read."""
-    fails_for_errors: bool = False
-    """Whether a row that the recipe sends to the error port ends the job."""
-
-
-class FileProgress(msgspec.Struct):
-    """How far a job is."""
-
-    is_done: bool = False
-    share: float | None = None
-    """From 0 to 1; None when it is not known."""
-    rows_in: int = 0
-    rows_out: int = 0
-    failed: int = 0
-    """Rows that are left out because the recipe failed, or they could not be read."""
-    sent: int = 0
-    """Rows that a directive sent to the error port."""
-    problems: list[RowProblem] = []
-    """The first ones."""
-    replaced_bytes: int = 0
-    """Bytes that do not belong to UTF-8, and were read as Windows-1252."""
-    format: str = ""
-    """How the input was read, such as ``csv with ';', names in the first line``."""
-    schema: Schema | None = None
-    """Of the output, when it is done."""
-    warnings: list[str] = []
-    columns: list[ColumnTotals] = []
-    """What the columns of the result are like, when it is done and was asked for."""
-    expectations: list[RuleResult] = []
-    """The results of the rules, when it is done."""
-    phase: str = ""
-    """What a job with Spark does: ``reading`` or ``writing``; else empty."""
-    waits_for: SparkWork | None = None
-    """What Spark has to do before the job goes on, see :func:`continue_job`."""
 
 
 class FileJob:
@@ -339,7 +256,9 @@ class FileJob:
     ) -> Generator[None]:
         """Store the rows, wait until Spark has made those of the result, and write these."""
         assert self._task.spark_folder is not None
-        work = plan_work(self._task.spark_folder, row_schema, known, self._user_directives)
+        work = plan_work(
+            self._task.spark_folder, row_schema, known, _list_user_directives(self._recipe)
+        )
         output = _Output(self._task, self._output_format, known, self._add_problem)
         with output.file:
             self.progress.phase = _READING
