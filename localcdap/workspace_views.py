@@ -6,7 +6,7 @@ the plugin Wrangler answer with these types, and the prep area of the studio rea
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -98,8 +98,12 @@ class ValueSummary(msgspec.Struct):
     top: list[ValueCount] = []
     """The most frequent values, at most 20."""
     patterns: list[ValueCount] = []
-    """The forms of the 40 most frequent texts: ``A`` for capital letters, ``a`` for small ones, ``9`` for
+    """The five most frequent forms of texts: ``A`` for capital letters, ``a`` for small ones, ``9`` for
     digits."""
+    formed: int = 0
+    """Of how many different texts, the most frequent ones, the forms are counted."""
+    date_forms: list[str] = []
+    """The forms in which these texts are dates, as patterns of ``SimpleDateFormat``."""
     meaning: ColumnMeaning | None = None
     """What texts mean; None when their meaning is not known."""
 
@@ -150,6 +154,10 @@ class RecipeProblem(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.corrective_action:
             parts.append(self.corrective_action)
         return " ".join(parts)
+
+
+MOST_FAILURES: Final = 200
+"""Records that are left out, of which a view has the messages."""
 
 
 class FailureView(msgspec.Struct):
@@ -239,7 +247,7 @@ class WorkspaceView(msgspec.Struct):
     steps: list[StepCounts] = []
     problems: list[RecipeProblem] = []
     failures: list[FailureView] = []
-    """At most 200."""
+    """The first :data:`MOST_FAILURES`; :attr:`left_out` counts all."""
     unreadable: list[str] = []
     """Why records of the source are not in the sample."""
     facets: list[FacetView] = []
@@ -251,6 +259,11 @@ class WorkspaceView(msgspec.Struct):
     """What was found for each rule; empty before all steps ran."""
     changes: list[RowChange] = []
     """For each row of a comparison, what the step did to it; ``rows`` has the rows before it, too."""
+
+    @property
+    def left_out(self) -> int:
+        """How many records the directives have left out."""
+        return sum(each.failed + each.sent for each in self.steps)
 
     @property
     def errors(self) -> list[RecipeProblem]:

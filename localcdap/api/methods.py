@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -32,6 +33,8 @@ class MethodContext(Protocol):
 
     session_memory_mb: int
     """The memory in MiB that the method may keep from one call of a session to the next."""
+    arguments: Mapping[str, str]
+    """The arguments of the call, with the preferences of the namespace, as a run would have them."""
 
     def find_plugin(self, type: str, name: str) -> type[Any] | None:
         """Return the class of a plugin; None when the method does not declare it, or it does not exist.
@@ -183,6 +186,9 @@ class CallableMethod:
 
 class _NoPlugins:
     """The context of a method that is called without one."""
+
+    session_memory_mb = 512
+    arguments: Mapping[str, str] = MappingProxyType({})
 
     def find_plugin(self, _type: str, _name: str) -> type[Any] | None:
         return None

@@ -155,6 +155,17 @@ _SIMPLE: Final[dict[type, Schema]] = {
 }
 """The types of values whose class determines them."""
 _MAX_DIGITS: Final = 38
+EXACT_IN_DOUBLE: Final = 2**53
+"""Doubles hold every whole number up to this one."""
+_WIDE_LONG: Final = Schema.decimal(19, 0)
+"""Stands for a long that is no double while types are merged; :func:`replace_unknown` makes it a long."""
+
+
+def _infer_whole_type(number: int) -> Schema:
+    """Return the type of a whole number: a decimal beyond 64 bits, and a text beyond 38 digits."""
+    if -(2**63) <= number < 2**63:
+        return Schema.LONG if int(float(number)) == number else _WIDE_LONG
+    return Schema.decimal(_MAX_DIGITS, 0) if abs(number) < 10**_MAX_DIGITS else Schema.STRING
 
 
 def infer_value_type(
@@ -168,11 +179,16 @@ def infer_value_type(
 
     The type of an object without members is a map of texts.
 
+    Merge types, and replace what is not known of them, before anything else is done with them: a long that no
+    double holds is marked, so that a column of it and of doubles has texts.
+
     :param name: of a record and the records in it.
     :param by_path: whether the records in it are called ``<name>_<field>``, as Avro wants different names.
     :param infer_text: returns the type of a text.
     """
     simple = next((schema for cls, schema in _SIMPLE.items() if isinstance(value, cls)), None)
+    if simple is Schema.LONG:
+        return _infer_whole_type(value)
     if simple is not None:
         return simple
     infer = functools.partial(infer_value_type, by_path=by_path, infer_text=infer_text)
@@ -210,12 +226,15 @@ def merge_types(one: Schema, other: Schema) -> Schema:
         return (other if one.type is Type.NULL else one).as_nullable
     left, right = one.non_nullable, other.non_nullable
     inner = Schema.STRING
+    wholes = (Schema.LONG, _WIDE_LONG)
     if left == right:
         inner = left
+    elif left in wholes and right in wholes:
+        inner = _WIDE_LONG
     elif all(each.type.is_numeric and each.logical_type is None for each in (left, right)):
         inner = Schema.DOUBLE
-    elif left.scale is not None and right.scale is not None:
-        inner = Schema.decimal(_MAX_DIGITS, max(left.scale, right.scale))
+    elif (wider := _merge_decimals(left, right)) is not None:
+        inner = wider
     elif left.items is not None and right.items is not None:
         inner = Schema.array(merge_types(left.items, right.items))
     elif left.fields is not None and right.fields is not None:
@@ -223,6 +242,17 @@ def merge_types(one: Schema, other: Schema) -> Schema:
     elif {left.type, right.type} == {Type.MAP, Type.RECORD}:
         inner = left if left.type is Type.RECORD else right  # the map is an object without members
     return inner.as_nullable if one.is_nullable or other.is_nullable else inner
+
+
+def _merge_decimals(left: Schema, right: Schema) -> Schema | None:
+    """Return the decimal for two decimals, or a decimal and a long; None where there is none."""
+    wholes, scales = (Schema.LONG, _WIDE_LONG), (left.scale, right.scale)
+    if any(each not in wholes and each.scale is None for each in (left, right)):
+        return None
+    scale = max(each for each in scales if each is not None)
+    has_long = left in wholes or right in wholes
+    # A long has up to 19 digits before the point.
+    return None if has_long and scale > _MAX_DIGITS - 19 else Schema.decimal(_MAX_DIGITS, scale)
 
 
 def _merge_records(left: Schema, right: Schema) -> Schema:
@@ -237,11 +267,15 @@ def _merge_records(left: Schema, right: Schema) -> Schema:
 def replace_unknown(schema: Schema, *, all_nullable: bool = False) -> Schema:
     """Return a schema with nullable strings in place of the null type, that of values which are all null.
 
+    Longs that were marked as no doubles become longs.
+
     :param all_nullable: whether every field and item becomes nullable.
     """
     inner = schema.non_nullable
     if inner.type is Type.NULL:
         return Schema.STRING.as_nullable
+    if inner == _WIDE_LONG:
+        inner = Schema.LONG
     if inner.items is not None:
         inner = Schema.array(replace_unknown(inner.items, all_nullable=all_nullable))
     elif inner.fields is not None:

@@ -11,6 +11,7 @@ import contextlib
 import csv
 import datetime
 import io
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Self
@@ -22,7 +23,7 @@ from localcdap.api.arrow import RecordCodec
 from localcdap.api.record_json import encode_json_record
 from localcdap.files.arrow_files import note_schema
 from localcdap.files.atomic import FileReplacement
-from localcdap.java.strings import format_float, to_java_string
+from localcdap.java.strings import format_float, narrow_to_float, to_java_string
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -31,6 +32,10 @@ Records = Sequence[dict[str, Any]]
 _MOST_SHEET_ROWS: Final = 2**20
 _MOST_CELL: Final = 32_767
 """Characters of a cell in a workbook."""
+_MOST_WHOLE: Final = 2**53
+"""Doubles hold all whole numbers below this one."""
+_FIRST_DAY: Final = datetime.datetime(1900, 3, 1)
+"""The first day after the 29 February 1900 that programs of sheets count, and that has not been."""
 
 
 class _Writer:
@@ -112,7 +117,7 @@ def _make_writer(stream: IO[bytes], format: str, schema: Schema, delimiter: str)
         case "tsv":
             return _DelimitedWriter(stream, schema, "\t")
         case "json":
-            return _JsonWriter(stream)
+            return _JsonWriter(stream, schema)
         case "parquet":
             return _ParquetWriter(stream, schema)
         case _:
@@ -170,14 +175,24 @@ def format_delimited(rows: Iterable[Sequence[Any]]) -> str:
 
 
 class _JsonWriter(_Writer):
-    """A JSON object on each line."""
+    """A JSON object on each line. A 32-bit float is the double that it is, as in files of sinks."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], schema: Schema) -> None:
         self._stream = stream
+        self._floats = [each.name for each in schema if each.schema.non_nullable == Schema.FLOAT]
 
     def write(self, records: Records) -> None:
+        if self._floats:
+            records = [self._narrow(record) for record in records]
         lines = [encode_json_record(record) for record in records]
         self._stream.write(msgspec.json.Encoder().encode_lines(lines))
+
+    def _narrow(self, record: dict[str, Any]) -> dict[str, Any]:
+        values = {name: record[name] for name in self._floats}
+        return record | {
+            name: None if value is None else narrow_to_float(value)
+            for name, value in values.items()
+        }
 
 
 class _ParquetWriter(_Writer):
@@ -251,21 +266,36 @@ class _SheetWriter(_Writer):
 
 
 def _to_cell(value: Any, format: Callable[[Any], str]) -> Any:
-    if value is None or isinstance(value, bool | int) or type(value) is datetime.date:
+    """Return what a cell has for a value: the text of one that the numbers of cells do not hold.
+
+    They are doubles (ECMA-376, 18.18.11), those of dates the days since 1900 with milliseconds.
+    """
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        value, shown = value.astimezone(datetime.UTC).replace(tzinfo=None), value
+    else:
+        shown = value
+    if value is None or isinstance(value, bool) or _fits_cell(value):
         return value
-    if isinstance(value, float) and value - value == 0:
-        return value
-    if isinstance(value, datetime.datetime) and value.year >= 1900:
-        return (
-            value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
-        )
-    text = format(value)
+    text = format(shown)
     if len(text) > _MOST_CELL:
         raise StageError(
             f"A cell of a workbook has at most {_MOST_CELL:,} characters; a value has {len(text):,}.",
             "Write csv or parquet.",
         )
     return text
+
+
+def _fits_cell(value: Any) -> bool:
+    match value:
+        case int():
+            return abs(value) < _MOST_WHOLE
+        case float():
+            return math.isfinite(value)
+        case datetime.datetime():
+            return value >= _FIRST_DAY and value.microsecond % 1000 == 0
+        case datetime.date():
+            return value >= _FIRST_DAY.date()
+    return False
 
 
 def make_text_format(schema: Schema) -> Callable[[Any], str]:

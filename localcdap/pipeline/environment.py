@@ -14,12 +14,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from localcdap.api.errors import MacroError, NotFoundError
+from localcdap.api.errors import LocalcdapError, MacroError, NotFoundError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.api.tables import TableShape
-from localcdap.pipeline.document.model import PipelineDocument, StageUse
+from localcdap.artifacts.model import ArtifactSelector
+from localcdap.pipeline.document.model import PipelineDocument, PluginUse, StageUse
 from localcdap.pipeline.document.values import encode_json
 from localcdap.pipeline.macros.evaluation import MacroContext, Secrets
 from localcdap.pipeline.macros.parser import (
@@ -29,7 +30,12 @@ from localcdap.pipeline.macros.parser import (
 )
 from localcdap.pipeline.recordings.model import RecordingRule, RecordingRules, list_given_rules
 from localcdap.pipeline.recordings.sources import RecordingInputs
-from localcdap.pipeline.recordings.stand_ins import Replacements, StageReplacer, write_stand_ins
+from localcdap.pipeline.recordings.stand_ins import (
+    Replacements,
+    StageReplacer,
+    replace_idle,
+    write_stand_ins,
+)
 from localcdap.pipeline.validation.plugins import (
     Artifacts,
     IndexedPlugins,
@@ -184,19 +190,30 @@ class NamespaceEnvironment:
         folder: Path | None = None,
         *,
         arguments: Mapping[str, str] = MappingProxyType({}),
-        without: Collection[str] = (),
+        idle: Collection[str] = (),
         requires_use: bool = True,
     ) -> RecordedDocument:
         """Return a document with its recordings and placeholders, as :meth:`create_replacer` finds them.
 
-        :param without: stages that keep their plugins.
+        :param idle: stages that do not run, and keep their plugins; something stands in for missing ones.
         :param requires_use: whether a recording of the call that applies to no stage is a failure.
         """
         replacer = self.create_replacer(pipeline, given, folder, arguments=arguments)
-        found = replacer.replace(
-            self.expand_templates(document), without, requires_use=requires_use
-        )
+        expanded = self.expand_templates(document)
+        found = replacer.replace(expanded, idle, requires_use=requires_use)
+        for stage in expanded.stages:
+            use = stage.plugin
+            if stage.name in idle and not self._has_plugin(use):
+                plugin = replace_idle(stage)
+                found.plugins |= {} if plugin is None else {stage.name: plugin}
         return RecordedDocument(write_stand_ins(document, found), found)
+
+    def _has_plugin(self, use: PluginUse) -> bool:
+        try:
+            self.plugins.require(use.type, use.name, use.artifact or ArtifactSelector())
+        except LocalcdapError:
+            return False
+        return True
 
     def expand_templates(self, document: PipelineDocument) -> PipelineDocument:
         """Return the document with plugin templates replaced by their plugins; its source is unchanged."""

@@ -11,6 +11,7 @@ import msgspec
 
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
+from localcdap.pipeline.macros.parser import LOGICAL_START_TIME
 from localcdap.pipeline.methods import MethodCall, MethodPlugin, MethodService
 
 if TYPE_CHECKING:
@@ -66,13 +67,20 @@ def detect_output_schema(
 _STEP_S: Final = 0.5
 """How long one call takes: until a caller that stops has an effect, and the progress moves."""
 _JOB: Final = "job"
-MakeRows = Callable[[dict[str, Any]], Iterator[float | None]]
-"""Has Spark do work for a job; yields the share that is done, None while it is unknown."""
+MakeRows = Callable[[dict[str, Any], dict[str, str]], Iterator[float | None]]
+"""Has Spark do work for a job, with the arguments of a run; yields the share that is done, None while it is
+unknown."""
+_ALL_FIELDS: Final = "*"
+
+
+def build_recipe_stage(directives: str) -> dict[str, str]:
+    """Return the properties of a Wrangler stage for directives without a pipeline."""
+    return {"directives": directives, "field": _ALL_FIELDS}
 
 
 def apply_recipe(
     methods: MethodService,
-    recipe: str,
+    stage: Mapping[str, str],
     task: Mapping[str, Any],
     namespace: str,
     arguments: Mapping[str, str] | None = None,
@@ -82,31 +90,35 @@ def apply_recipe(
 
     A caller that closes the iterator ends the job, and nothing is written.
 
+    :param stage: the properties of the Wrangler stage with the recipe, see :func:`build_recipe_stage`.
     :param make_rows: has Spark do what a task with a folder for it waits for, and yields the share that is
         done.
     :param task: the file and the result, see the method ``apply`` of the plugin Wrangler.
     :param arguments: values of macros.
-    :raises BadRequestError: when the recipe, a row or a file is wrong.
+    :raises BadRequestError: when the recipe, a row or a file is wrong, or a macro has no value.
     """
-    plugin = MethodPlugin("transform", "Wrangler", properties={"directives": recipe, "field": "*"})
+    plugin = MethodPlugin("transform", "Wrangler", properties=dict(stage))
     call = MethodCall(
         plugin,
         "apply",
         {"job": _JOB, "task": dict(task), "seconds": _STEP_S},
         namespace,
         dict(arguments or {}),
+        needs_values=True,
         session=str(uuid.uuid4()),
     )
     try:
         while True:
-            progress: dict[str, Any] = methods.call(call).answer
+            result = methods.call(call)
+            progress: dict[str, Any] = result.answer
+            call.arguments[LOGICAL_START_TIME] = result.logical_start
             yield progress
             if progress["is_done"]:
                 return
             call.request = {"job": _JOB, "seconds": _STEP_S}
             if progress["waits_for"] is not None:
                 assert make_rows is not None
-                for share in make_rows(progress["waits_for"]):
+                for share in make_rows(progress["waits_for"], call.arguments):
                     yield progress | {"phase": "Spark", "share": share}
                 call.request["has_made_rows"] = True
     except BaseException:
@@ -120,17 +132,21 @@ def apply_recipe(
 
 def export_recipe(
     methods: MethodService,
-    recipe: str,
+    stage: Mapping[str, str],
     request: Mapping[str, Any],
     namespace: str,
     arguments: Mapping[str, str] | None = None,
 ) -> str:
     """Return a recipe as a program of Spark.
 
+    :param stage: the properties of the Wrangler stage with the recipe.
     :param request: the language and the rows, see the method ``export`` of the plugin Wrangler.
-    :raises BadRequestError: when Spark has no equal of a directive; says its line and the reason.
+    :raises BadRequestError: when Spark has no equal of a directive; says its line and the reason. When a
+        macro has no value.
     """
-    plugin = MethodPlugin("transform", "Wrangler", properties={"directives": recipe, "field": "*"})
-    call = MethodCall(plugin, "export", dict(request), namespace, dict(arguments or {}))
+    plugin = MethodPlugin("transform", "Wrangler", properties=dict(stage))
+    call = MethodCall(
+        plugin, "export", dict(request), namespace, dict(arguments or {}), needs_values=True
+    )
     program: str = methods.call(call).answer
     return program

@@ -8,13 +8,15 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from localcdap.api.failures import ArtifactId
+from localcdap.api.errors import BadRequestError
+from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.api.security import Permission, Principal
 from localcdap.api.tables import TableFile
 from localcdap.artifacts.model import ArtifactSelector, PluginRef
 from localcdap.pipeline.document.model import PluginUse, StageUse
 from localcdap.pipeline.environment import EnvironmentFactory
 from localcdap.pipeline.macros.evaluation import evaluate
+from localcdap.pipeline.macros.parser import LOGICAL_START_TIME
 from localcdap.sandbox.plugin_calls import (
     SESSION_MEMORY_MB,
     MethodAnswer,
@@ -53,7 +55,8 @@ class MethodPlugin(msgspec.Struct):
     name: str
     artifact: ArtifactSelector = ArtifactSelector()
     properties: dict[str, str] = {}
-    """The properties that are set so far; macros are expanded where they have a value."""
+    """The properties that are set so far. If all of their macros have values, these are evaluated as at the
+    start of a run; else those that have one before a run."""
 
 
 class MethodCall(msgspec.Struct):
@@ -65,7 +68,9 @@ class MethodCall(msgspec.Struct):
     """JSON in the form that the method takes; None for a method that takes nothing."""
     namespace: str = "default"
     arguments: dict[str, str] = {}
-    """Values of macros, which override the preferences."""
+    """Values of macros, which override the preferences. The method sees both."""
+    needs_values: bool = False
+    """Whether it is an error when a macro has no value, as at the start of a run."""
     session: str = ""
     """The session to which the call belongs, by a name that the caller chooses; "" for none.
 
@@ -81,6 +86,9 @@ class MethodResult(msgspec.Struct):
     """JSON."""
     artifact: ArtifactId
     """The artifact of the plugin that answered."""
+    logical_start: str = ""
+    """The logical start time for which macros were evaluated, in milliseconds since 1970. Calls and runs that
+    go on with the work have it as their argument ``logical.start.time``."""
 
 
 class MethodCaller:
@@ -116,8 +124,14 @@ class MethodCaller:
         use = call.plugin
         plugin = environment.plugins.require(use.type, use.name, use.artifact)
         stage = StageUse(use.name, PluginUse(use.type, use.name, use.properties, use.artifact))
-        macros = environment.create_macros(environment.merge_arguments(None, call.arguments))
-        evaluated = evaluate(stage, environment.plugins.properties(plugin), macros)
+        merged = environment.merge_arguments(None, call.arguments)
+        macros = environment.create_macros(merged, runtime=True)
+        declared_properties = environment.plugins.properties(plugin)
+        evaluated = evaluate(stage, declared_properties, macros)
+        if evaluated.failures and call.needs_values:
+            raise _create_macro_error(evaluated.failures)
+        if evaluated.failures:
+            evaluated = evaluate(stage, declared_properties, macros.without_runtime())
         plugin = environment.plugins.add_uses(plugin, evaluated.properties)
         plugin = environment.plugins.add_method_uses(plugin, call.method, call.request)
         declared = environment.plugins.find_method(plugin, call.method)
@@ -131,6 +145,7 @@ class MethodCaller:
             call.request,
             rows,
             session_memory_mb=self._session_memory_mb,
+            arguments=dict(macros.arguments),
         )
         who = f"Method '{call.method}' of plugin '{use.name}'"
         session = f"{call.namespace}/{call.session}" if call.session else ""
@@ -139,7 +154,7 @@ class MethodCaller:
             with act_as(reader), self._write_tables(call.namespace, done.wanted_tables) as files:
                 request = msgspec.structs.replace(request, files=files)
                 done = self._worker.do(call_method, request, plugin, who, session)
-        return MethodResult(done.answer, plugin.artifact)
+        return MethodResult(done.answer, plugin.artifact, macros.arguments[LOGICAL_START_TIME])
 
     def _write_tables(
         self, namespace: str, names: Sequence[str]
@@ -148,6 +163,13 @@ class MethodCaller:
             missing = [TableFile(name, problem=f"there is no table '{name}'") for name in names]
             return contextlib.nullcontext(missing)
         return self._open_tables(namespace, names)
+
+
+def _create_macro_error(failures: Sequence[ValidationFailure]) -> BadRequestError:
+    """Return the error that tells all failures of macros."""
+    messages = dict.fromkeys(each.message for each in failures)
+    actions = dict.fromkeys(each.corrective_action for each in failures if each.corrective_action)
+    return BadRequestError("\n".join(messages), "\n".join(actions))
 
 
 class MethodService:
@@ -170,7 +192,8 @@ class MethodService:
 
         :raises NotFoundError: when there is no such namespace, plugin or method; the message lists the
             methods that there are.
-        :raises BadRequestError: when the request or a property is invalid; names the field.
+        :raises BadRequestError: when the request or a property is invalid; names the field. When a macro
+            without a value is in the properties, if the call needs the values of all.
         :raises PluginError: when the method raised, hung, crashed or took too much memory.
         """
         return self.caller.call(call)

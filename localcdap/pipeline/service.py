@@ -214,7 +214,7 @@ class StudioService:
             use_detected=request.detected,
         )
         found = recorded.replacements
-        resolved.add_stand_ins(found.stand_ins, found.failures)
+        resolved.add_stand_ins(found.stand_ins, found.failures, found.warnings)
         plan = self._datasets.plan(request.namespace, resolved.datasets, name)
         resolved.warnings = [*resolved.warnings, *create_update_warnings(plan)]
         if plan.failures:

@@ -278,7 +278,7 @@ class PipelineTestService:
             request.recordings,
             made.make_folder(),
             arguments=arguments,
-            without=[each.stream.stage for each in request.given],
+            idle=[*(each.stream.stage for each in request.given), *request.skip],
             requires_use=False,
         )
         document, found = recorded

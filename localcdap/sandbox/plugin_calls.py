@@ -336,6 +336,8 @@ class MethodRequest(msgspec.Struct):
     files: list[TableFile] = []
     """The tables that an answer has asked for."""
     session_memory_mb: int = SESSION_MEMORY_MB
+    arguments: dict[str, str] = {}
+    """The arguments of the call, with the preferences."""
 
 
 class MethodAnswer(msgspec.Struct):
@@ -388,6 +390,7 @@ class _GivenContext:
         self._rows = request.rows
         self._files = {each.name: each for each in request.files}
         self.session_memory_mb = request.session_memory_mb
+        self.arguments: Mapping[str, str] = request.arguments
 
     def find_plugin(self, type: str, name: str) -> type[Plugin] | None:
         return self._used(type, name)

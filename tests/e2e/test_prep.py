@@ -33,6 +33,11 @@ class Shell:
         output = self._capsys.readouterr()
         return code, output.out, output.err
 
+    def export(self, *arguments: str) -> tuple[int, str, str]:
+        code = run(["prep", "export", *arguments, "--home", str(self.folder / "home")])
+        output = self._capsys.readouterr()
+        return code, output.out, output.err
+
 
 @pytest.fixture
 def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
@@ -91,6 +96,104 @@ def test_the_recipe_of_a_pipeline(shell: Shell) -> None:
     shell.recipe.write_text(json.dumps({"recipeName": "r", "directives": ["keep :Name"]}))
     code, output, _ = shell.apply(str(shell.recipe), str(shell.input))
     assert (code, output.splitlines()[0]) == (0, "Name")
+
+
+RECIPE_WITHOUT_VALUE = "set-column :b '${unknown}'\nhash :Name 'MD5' true"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "told"),
+    [
+        (RECIPE_WITHOUT_VALUE, "'unknown' is not defined"),
+        ("// needs ${unknown}\nuppercase :Name", "'unknown' is not defined"),
+        ("set-column :b '${secure(none)}'", "none"),
+        ("set-column :b '${today(x)}'", "Unsupported macro function today"),
+        ("set-column :b '${logicalStartTime(bbb)}'", "Illegal pattern character 'b'"),
+        ("set-column :b '${open", "enclosing '}'"),
+        (json.dumps({"directives": RECIPE_WITHOUT_VALUE.splitlines()}), "'unknown' is not defined"),
+        (
+            json.dumps(
+                {
+                    "config": {
+                        "stages": [
+                            {
+                                "name": "w",
+                                "plugin": {
+                                    "name": "Wrangler",
+                                    "properties": {
+                                        "directives": "uppercase :Name",
+                                        "precondition": "Name == '${unknown}'",
+                                    },
+                                },
+                            }
+                        ]
+                    }
+                }
+            ),
+            "'unknown' is not defined",
+        ),
+    ],
+)
+def test_a_macro_without_a_value_is_refused(shell: Shell, recipe: str, told: str) -> None:
+    shell.recipe.write_text(recipe)
+    result = shell.folder / "out.csv"
+    code, _, errors = shell.apply(str(shell.recipe), str(shell.input), "-o", str(result))
+    assert (code, result.exists()) == (2, False)
+    assert told in errors
+    code, output, errors = shell.export(str(shell.recipe), str(shell.input))
+    assert (code, output) == (2, "")
+    assert told in errors
+
+
+@pytest.mark.slow
+def test_functions_of_macros_have_values(shell: Shell) -> None:
+    shell.recipe.write_text("set-column :y '${logicalStartTime(yyyy)}'\nkeep :y")
+    given = (str(shell.recipe), str(shell.input), "-a", "logical.start.time=0")
+    code, output, _ = shell.apply(*given)
+    assert (code, output.splitlines()[:2]) == (0, ["y", "1970"])
+    code, output, _ = shell.export(*given)
+    assert code == 0
+    assert "1970" in output
+
+
+@pytest.mark.slow
+def test_a_stage_does_the_same_for_a_file(shell: Shell) -> None:
+    properties = {
+        "directives": "set-type :Customer_ID int\nsend-to-error exp:{Name == 'bob'}",
+        "precondition": "City == 'Bonn' && Name == 'none'",
+        "on-error": "skip-error",
+        "schema": json.dumps(
+            {
+                "type": "record",
+                "name": "out",
+                "fields": [
+                    {"name": "Customer_ID", "type": "long"},
+                    {"name": "more", "type": ["string", "null"]},
+                ],
+            }
+        ),
+    }
+    stage = {"name": "w", "plugin": {"name": "Wrangler", "properties": properties}}
+    shell.recipe.write_text(json.dumps({"config": {"stages": [stage]}}))
+    given = (str(shell.recipe), str(shell.input))
+    code, output, errors = shell.apply(*given)
+    assert (code, output) == (0, "Customer_ID,more\n1,\n")
+    assert "1 written; 1 failed; 1 sent to error." in errors
+    properties |= {
+        "precondition": "Name == 'eve'",
+        "field": "Name",
+        "directives": "uppercase :Name",
+    }
+    properties["schema"] = ""
+    shell.recipe.write_text(json.dumps({"config": {"stages": [stage]}}))
+    code, output, _ = shell.apply(*given)
+    assert (code, output) == (0, "Name\n ADA \nBOB\n")
+    code, _, errors = shell.apply(*given, "--spark")
+    assert code == 2
+    assert "has a precondition" in errors
+    code, _, errors = shell.export(*given)
+    assert code == 2
+    assert "has a precondition" in errors
 
 
 @pytest.mark.slow

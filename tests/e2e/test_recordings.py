@@ -161,6 +161,25 @@ def test_what_applies_to_no_stage_or_says_nothing_is_refused(command: Command, s
     assert "needs a key" in out
 
 
+@pytest.mark.slow
+def test_kinds_of_stages_that_a_pipeline_lacks_are_warnings(command: Command, sap):
+    fitting = ("plugin:SapOdp=generate", "Score=pass", "Store=discard", "Notify=skip")
+    lacking = ("type:sparksink=discard", "plugin:Gone=generate", "plugin:batchsink/Kafka=discard")
+    rules = [word for rule in (*fitting, *lacking) for word in ("--record", rule)]
+    code, out, _ = command("validate", sap, *rules, "--json")
+    answer = json.loads(out)
+    assert (code, answer["errors"]) == (0, [])
+    said = [
+        each["message"] for each in answer["warnings"] if "applies to no stage" in each["message"]
+    ]
+    assert said == [
+        f"The recording of '{rule.partition('=')[0]}' applies to no stage." for rule in lacking
+    ]
+    code, out, _ = command("validate", sap, *rules, "--record", "type:sink=discard", "--json")
+    assert code == 1
+    assert "The types that can have one: action, " in out
+
+
 @pytest.mark.spark
 def test_values_that_do_not_fit_keep_a_run_from_starting(command: Command, sap, tmp_path):
     orders = tmp_path / "orders.csv"

@@ -17,6 +17,7 @@ from localcdap.files.types import (
     merge_types,
     replace_unknown,
 )
+from localcdap.plugin_lib.wrangler.recipe.samples import infer_column_type
 
 TYPES_OF_CDAP = Path(__file__).with_name("detected_types.tsv")
 DATE, TIMESTAMP = Schema.of(LogicalType.DATE), Schema.of(LogicalType.TIMESTAMP_MICROS)
@@ -129,3 +130,30 @@ def test_texts_of_json_may_be_dates():
     rows = [{"day": "2026-01-31", "mixed": "2026-01-31"}, {"day": None, "mixed": "x"}]
     fields = {field.name: field.schema for field in guess_schema_of_rows(rows, is_text=False)}
     assert fields == {"day": DATE.as_nullable, "mixed": Schema.STRING.as_nullable}
+
+
+WIDE = 2**53 + 1
+"""A whole number that no double holds."""
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([2**53, 0.5], Schema.DOUBLE),
+        ([WIDE, 0.5], Schema.STRING),
+        ([0.5, 1, -WIDE, 2.5], Schema.STRING),
+        ([1, WIDE], Schema.LONG),
+        ([2**63 - 1], Schema.LONG),
+        ([2**63], Schema.decimal(38, 0)),
+        ([2**63, 1, WIDE], Schema.decimal(38, 0)),
+        ([2**63, 0.5], Schema.STRING),
+        ([10**38], Schema.STRING),
+        ([WIDE, decimal.Decimal("1.50")], Schema.decimal(38, 2)),
+        ([1, decimal.Decimal("0." + "1" * 20)], Schema.STRING),
+        ([[WIDE, 0.5]], Schema.array(Schema.STRING.as_nullable)),
+        ([{"a": WIDE}, {"a": 0.5}], Schema.record("record", [("a", Schema.STRING.as_nullable)])),
+    ],
+)
+def test_no_type_of_a_column_loses_digits(values, expected):
+    assert infer_column_type(values).non_nullable == expected
+    assert infer_column_type(values[::-1]).non_nullable == expected

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import datetime
+import decimal
 import io
+import math
 import os
 from pathlib import Path
 
@@ -12,7 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.api import Schema, StageError
+from localcdap.files.formats import FileInput, detect_format
 from localcdap.files.result_files import to_csv
+from localcdap.files.rows import RowReader
+from localcdap.files.types import infer_value_type, replace_unknown
 from localcdap.files.writers import OutputFile, format_delimited
 
 SCHEMA = Schema.record("r", [("a", Schema.STRING.as_nullable), ("b", Schema.INT)])
@@ -80,3 +87,36 @@ def test_why_a_file_cannot_be_written(tmp_path: Path):
     ):
         with pytest.raises(StageError, match=f"'{path}' cannot be written: {reason}."):
             OutputFile(str(path), "csv", SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        (2**53 - 1, 2**53 - 1),
+        (2**53 + 1, "9007199254740993"),
+        (-(2**63), "-9223372036854775808"),
+        (0.1, 0.1),
+        (5e-324, 5e-324),
+        (math.nan, "NaN"),
+        (decimal.Decimal("1.50"), "1.50"),
+        (datetime.date(1900, 3, 1), datetime.date(1900, 3, 1)),
+        (datetime.date(1900, 2, 28), "1900-02-28"),
+        (datetime.date(1850, 1, 2), "1850-01-02"),
+        (
+            datetime.datetime(2024, 1, 2, 3, 4, 5, 6000),
+            datetime.datetime(2024, 1, 2, 3, 4, 5, 6000),
+        ),
+        (datetime.datetime(2024, 1, 2, 3, 4, 5, 6), "2024-01-02T03:04:05.000006"),
+        (datetime.datetime(2024, 1, 2, 3, 4, 5, 6, datetime.UTC), "2024-01-02T03:04:05.000006Z"),
+        (datetime.time(3, 4, 5, 6), "03:04:05.000006"),
+    ],
+)
+def test_a_cell_has_the_text_of_what_its_numbers_do_not_hold(tmp_path: Path, value, cell):
+    schema = Schema.record("r", [("a", replace_unknown(infer_value_type(value)))])
+    path = tmp_path / "a.xlsx"
+    with OutputFile(str(path), "excel", schema) as output:
+        output.write([{"a": value}])
+        output.finish()
+    file = FileInput(str(path))
+    with contextlib.closing(RowReader(file, detect_format(file))) as reader:
+        assert list(reader) == [{"a": cell}]

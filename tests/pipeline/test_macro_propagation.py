@@ -77,13 +77,37 @@ def test_at_run_time_every_macro_needs_a_value():
     document = pipeline("source:s sink:z", "s>z", s=MACROS, z={"path": "${out}"})
     answer = resolved(document, macros=context)
     assert reported(answer) == [
+        ("s", "Argument 'name' is not defined."),
         ("s", "Macro function 'secure' cannot be used: the secure store is not available here."),
         ("z", "Argument 'out' is not defined."),
     ]
-    failure = answer.errors[1]
+    failure = answer.errors[2]
     assert failure.field == "path"
     assert failure.causes[0].attributes == {"stageConfig": "path"}
     assert "-a out=VALUE" in failure.corrective_action
+
+
+@pytest.mark.parametrize("runtime", [False, True])
+def test_calls_that_fail_in_every_run_are_failures_before_it(runtime):
+    context = MacroContext({}, create_macro_functions(0), runtime=runtime)
+    path = (
+        "${logicalStartTime(bbb,1x,Mars/Base)} ${logicalStartTime(yyyy,${logicalStartTime(a)})}"
+        "${logicalStartTime(yyyy)} ${secure(a,b)} ${conn()} ${oauth(a)} ${today(x)}"
+    )
+    answer = resolved(pipeline("source:s sink:z", "s>z", s=ABC, z={"path": path}), macros=context)
+    messages = [message for _, message in reported(answer)]
+    assert {failure.field for failure in answer.errors} == {"path"}
+    expected = [
+        "Illegal pattern character 'b'",
+        "Macro function 'secure' ",
+        "Macro function 'oauth' ",
+        "Unsupported macro function today",
+    ]
+    if not runtime:
+        expected += ["'1x' is not an offset", "'Mars/Base' is not a time zone"]
+        expected += ["takes 1 argument(s), not 2.", "takes 2 argument(s), not 1."]
+    for part in expected:
+        assert any(part in message for message in messages), part
 
 
 @pytest.mark.parametrize("runtime", [False, True])

@@ -10,6 +10,7 @@ import pytest
 
 from localcdap.api.errors import BadRequestError, NotFoundError, PluginError
 from localcdap.artifacts.model import ArtifactSelector
+from localcdap.namespaces.preferences import PreferenceLevel
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
 from localcdap.testing.instance import TemporaryInstance
 
@@ -45,6 +46,10 @@ class Shelf(BatchSink):
     @plugin_method("keeps")
     def keeps(self, context: MethodContext):
         return context.session_memory_mb
+
+    @plugin_method("arguments")
+    def arguments(self, context: MethodContext):
+        return dict(context.arguments)
 
     @plugin_method("raises")
     def raises(self):
@@ -88,10 +93,18 @@ def call(instance: TemporaryInstance) -> Call:
 def test_methods_are_listed_with_what_they_ask_for(instance: TemporaryInstance):
     found = instance.cdap.artifacts.get_plugin("default", "batchsink", "Shelf").methods
 
-    assert [m.name for m in found] == ["exits", "keeps", "list-tables", "odd", "raises", "where"]
-    assert found[2].description == "The tables of a database."
-    assert found[2].request["$defs"]["Ask"]["required"] == ["database"]
-    assert found[5].request is None
+    assert [m.name for m in found] == [
+        "arguments",
+        "exits",
+        "keeps",
+        "list-tables",
+        "odd",
+        "raises",
+        "where",
+    ]
+    assert found[3].description == "The tables of a database."
+    assert found[3].request["$defs"]["Ask"]["required"] == ["database"]
+    assert found[6].request is None
 
 
 def test_a_request_is_converted_and_so_is_the_answer(call: Call):
@@ -109,6 +122,25 @@ def test_the_properties_that_are_filled_in_are_there_with_macros_expanded(call: 
     assert call("where") == {"url": None, "port": 80}
     assert call("where", url="http://${host}", port="8080") == {"url": "http://db", "port": 8080}
     assert call("where", url="${unknown}") == {"url": None, "port": 80}
+    assert call("where", url="/${logicalStartTime(yyyy)}")["url"].startswith("/20")
+
+
+def test_a_call_that_needs_all_values_tells_each_macro_without_one(instance: TemporaryInstance):
+    plugin = MethodPlugin("batchsink", "Shelf", properties={"url": "${a}/${host}/${secure(k)}"})
+    asked = MethodCall(plugin, "where", arguments={"host": "db"}, needs_values=True)
+    with pytest.raises(BadRequestError) as caught:
+        instance.cdap.methods.call(asked)
+    first, second = caught.value.message.splitlines()
+    assert first == "Argument 'a' is not defined."
+    assert "'k'" in second
+
+
+def test_a_method_knows_the_arguments_of_its_call(call: Call, instance: TemporaryInstance):
+    level = PreferenceLevel("default")
+    instance.cdap.preferences.update(level, {"colour": "red", "host": "other"})
+    found = call("arguments")
+    assert (found["host"], found["colour"]) == ("db", "red")
+    assert int(found["logical.start.time"]) > 0
 
 
 @pytest.mark.parametrize(
@@ -133,16 +165,14 @@ def test_a_property_that_does_not_fit_is_reported(call: Call):
 
 
 def test_an_unknown_method_lists_those_that_there_are(call: Call):
-    with pytest.raises(
-        NotFoundError, match="no method 'tables'; it has: exits, keeps, list-tables, odd,"
-    ):
+    with pytest.raises(NotFoundError, match="no method 'tables'; it has: arguments, exits, keeps,"):
         call("tables")
 
 
 def test_what_a_method_does_wrong_is_an_error_with_its_own_frames(call: Call):
     with pytest.raises(PluginError, match="Method 'raises' of plugin 'Shelf': KeyError") as caught:
         call("raises")
-    assert caught.value.traceback[0].startswith("shelf-1.0.0.py:36 in raises: return {}")
+    assert caught.value.traceback[0].startswith("shelf-1.0.0.py:40 in raises: return {}")
     with pytest.raises(PluginError, match="ended its process with exit code 3"):
         call("exits")
     with pytest.raises(PluginError, match="Method 'odd' of plugin 'Shelf': TypeError"):

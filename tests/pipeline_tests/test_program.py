@@ -141,6 +141,28 @@ def test_actions_are_skipped_and_a_test_that_hangs_is_stopped(test: Test, tmp_pa
     assert not (tmp_path / "touched").exists()
 
 
+def test_given_records_and_skipped_actions_need_no_plugin(test: Test, tmp_path: Path):
+    missing = stage("In", "batchsource", "SapOdp", referenceName="sap")
+    missing["outputSchema"] = source("In", "in.csv")["plugin"]["properties"]["schema"]
+    document = pipeline(
+        [
+            missing,
+            stage("Check", "transform", "Check"),
+            sink("Out"),
+            stage("Page", "action", "Pager"),
+        ],
+        ("In", "Check"),
+        ("Check", "Out"),
+        ("Out", "Page"),
+    )
+    (tmp_path / "p.json").write_text(json.dumps(document))
+    ada = {"name": "ada", "age": 36}
+    write(tmp_path, "given", {"given": {"In": [ada]}, "skip": ["Page"], "expect": {"Check": [ada]}})
+    assert test(tmp_path)[0] == 0
+    code, said = test(tmp_path, "--record", "In=generate", "--record", "Out=discard")
+    assert (code, "1 passed" in said) == (0, True)
+
+
 def test_mistakes_of_all_files_are_reported_and_nothing_is_run(test: Test, tmp_path: Path):
     people(tmp_path)
     one = write(tmp_path, "one", {"given": {"Inn": []}, "expect": {"Out": 0}})

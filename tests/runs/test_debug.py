@@ -191,6 +191,9 @@ def test_the_program_shows_the_answer(instance: TemporaryInstance, tmp_path: Pat
     shown = capsys.readouterr().out
     assert "ada    36" in shown
     assert "✗ record 2: ValueError: 969 is too old" in shown
+    records.write_text(json.dumps(ADA))
+    assert run([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["output"]["records"] == [ADA]
     records.write_text('{"in": [1]}')
     assert run(command) == 2
     assert "record 1: expected an object, not 1." in capsys.readouterr().err

@@ -27,7 +27,7 @@ from localcdap.expectations.results import RuleResult
 from localcdap.expectations.rules import KEY, Expectation, parse_rules, to_json
 from localcdap.files.atomic import write_file
 from localcdap.pipeline.document.reader import read_document
-from localcdap.pipeline.method_calls import apply_recipe, export_recipe
+from localcdap.pipeline.method_calls import apply_recipe, build_recipe_stage, export_recipe
 from localcdap.runs.recipe_rows import run_recipe_rows
 from localcdap.text import format_available, plural
 
@@ -321,7 +321,7 @@ def apply(
     A row that fails ends the command; nothing is written then.
     """
     size = _parse_size(limit)
-    text, expectations = _read_recipe(recipe, stage)
+    properties, expectations = _read_recipe(recipe, stage)
     if rules is not None:
         expectations = parse_rules(_read_file(rules))
     format = output_format or (None if output else "csv")
@@ -346,30 +346,34 @@ def apply(
         if spark or (spark is None and is_large):
             (folder / "spark").mkdir()
             task |= {"spark_folder": str(folder / "spark"), "needs_spark": bool(spark)}
-        progress = _run(instance, Path(recipe), text, task, given)
+        progress = _run(instance, Path(recipe), properties, task, given)
         if output is None and not instance.json:
             _copy_to_stdout(result)
     _print_result(instance, progress, output)
 
 
 def _run(
-    instance: Instance, file: Path, text: str, task: dict[str, Any], arguments: dict[str, str]
+    instance: Instance,
+    file: Path,
+    stage: dict[str, str],
+    task: dict[str, Any],
+    arguments: dict[str, str],
 ) -> dict[str, Any]:
     """Apply a recipe, show the progress, and return the last one.
 
     :param file: of the recipe, whose name a run on Spark has.
+    :param stage: the properties of the stage with the recipe.
     """
     progress: dict[str, Any] = {}
     with instance.connect() as cdap, _show_progress() as show:
         make_rows = partial(
             run_recipe_rows,
             cdap.runs,
-            recipe=text,
+            recipe=stage["directives"],
             name=f"prep-{file.name.partition('.')[0]}",
             namespace=instance.namespace,
-            arguments=arguments,
         )
-        job = apply_recipe(cdap.methods, text, task, instance.namespace, arguments, make_rows)
+        job = apply_recipe(cdap.methods, stage, task, instance.namespace, arguments, make_rows)
         with contextlib.closing(job):
             for progress in job:
                 show(progress)
@@ -412,7 +416,7 @@ def export(
 
     Example: localcdap prep export clean.recipe customers.csv --as pyspark -o clean.py
     """
-    text, _ = _read_recipe(recipe, stage)
+    properties, _ = _read_recipe(recipe, stage)
     request = {
         "language": language,
         "input": {"path": str(Path(input_).absolute()), "format": input_format, **how},
@@ -420,7 +424,7 @@ def export(
     }
     given = parse_pairs(arguments, "-a")
     with instance.connect() as cdap:
-        program = export_recipe(cdap.methods, text, request, instance.namespace, given)
+        program = export_recipe(cdap.methods, properties, request, instance.namespace, given)
     if output is not None:
         write_file(Path(output), program)
     if instance.json:
@@ -457,33 +461,35 @@ def _read_file(name: str) -> str:
         raise BadRequestError(f"{name} cannot be read: {error}.") from None
 
 
-def _read_recipe(name: str, stage: str | None) -> tuple[str, list[Expectation]]:
-    """Return the directives of a file of directives, of a recipe in JSON, or of a pipeline, and its rules.
+def _read_recipe(name: str, stage: str | None) -> tuple[dict[str, str], list[Expectation]]:
+    """Return the properties of the stage with the recipe, and its rules.
+
+    The file has directives, a recipe in JSON, or a pipeline.
 
     :raises BadRequestError: when the file cannot be read, or has no recipe.
     """
     text = _read_file(name)
     if not text.lstrip().startswith("{"):
-        return text, []
+        return build_recipe_stage(text), []
     try:
         document = json.loads(text)
     except ValueError as error:
         raise BadRequestError(f"{name} is not JSON: {error}.") from None
     directives = document.get("directives")
     if isinstance(directives, list):
-        return "\n".join(map(str, directives)), parse_rules(text)
+        return build_recipe_stage("\n".join(map(str, directives))), parse_rules(text)
     return _find_stage(name, document, stage)
 
 
 def _find_stage(
     name: str, document: dict[str, Any], wanted: str | None
-) -> tuple[str, list[Expectation]]:
+) -> tuple[dict[str, str], list[Expectation]]:
     read = read_document(document, name)
     wrong = [each for each in read.problems if each.field == KEY]
     if wrong:
         raise BadRequestError("\n".join(each.full_message for each in wrong), "Correct them.")
     found = {
-        stage.name: (stage.plugin.properties.get("directives", ""), list(stage.expectations))
+        stage.name: ({"directives": "", **stage.plugin.properties}, list(stage.expectations))
         for stage in read.stages
         if stage.plugin.name == "Wrangler"
     }

@@ -64,9 +64,9 @@ def debug_command(
     """Run STAGE of the pipeline in FILE ('-' is standard input), or of the deployed pipeline NAME, on
     RECORDS, and show its output, error records, alerts and exceptions.
 
-    RECORDS is an array of objects, or has one object per line. A stage with several inputs takes an
-    object with such an array for each input stage. Bytes are text in base64; dates and timestamps are
-    written "2026-01-02" and "2026-01-02T03:04:05Z", decimals "12.50". An error transform takes records
+    RECORDS is an array of objects, one object, or has one object per line. A stage with several inputs
+    takes an object with such an array for each input stage. Bytes are text in base64; dates and timestamps
+    are written "2026-01-02" and "2026-01-02T03:04:05Z", decimals "12.50". An error transform takes records
     like {"record": {…}, "code": 1, "message": "…"}. A source needs no RECORDS; a sink writes nothing.
     """
     named, values = NamedPipeline(pipeline), parse_pairs(arguments, "-a")
@@ -94,10 +94,12 @@ def _parse_records(document: Any) -> list[GivenRecords]:
             return [GivenRecords(e["stage"], e["records"], e.get("schema")) for e in document]
         case list():
             return [GivenRecords(records=document)]
-        case dict() if all(isinstance(each, list) for each in document.values()):
+        case dict() if document and all(isinstance(each, list) for each in document.values()):
             return [GivenRecords(stage, records) for stage, records in document.items()]
+        case dict():
+            return [GivenRecords(records=[document])]
     raise BadRequestError(
-        "The records are neither an array of objects, nor an object with an array for each input stage.",
+        "The records are neither objects, nor an object with an array of them for each input stage.",
         'Write them like [{"name": "ada"}], or {"input stage": [{"name": "ada"}]}.',
     )
 

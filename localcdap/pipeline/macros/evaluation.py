@@ -23,6 +23,7 @@ from localcdap.pipeline.macros.parser import (
     SECRET_FUNCTIONS,
     Connections,
     Credentials,
+    Expansion,
     Function,
     MacroOptions,
     MacroParser,
@@ -30,6 +31,7 @@ from localcdap.pipeline.macros.parser import (
     create_call,
     create_lookup,
     create_macro_functions,
+    find_call_errors,
     list_macros,
 )
 
@@ -62,14 +64,21 @@ class MacroContext:
         self._given = (arguments, functions)
         self._lookup = create_lookup(arguments or {})
         self._call = _wrap_errors(functions or {})
-        self._parsers = {escaping: self._create_parser(escaping) for escaping in (False, True)}
+        self._parsers = {
+            (escaping, skip_invalid): self._create_parser(escaping, skip_invalid)
+            for escaping in (False, True)
+            for skip_invalid in (False, True)
+        }
 
-    def _create_parser(self, escaping: bool) -> MacroParser:
+    def _create_parser(self, escaping: bool, skip_invalid: bool) -> MacroParser:
         whitelist = frozenset() if self.runtime else SECRET_FUNCTIONS
-        options = MacroOptions(
-            whitelist=whitelist, escaping=escaping, skip_invalid=not self.runtime
-        )
+        options = MacroOptions(whitelist=whitelist, escaping=escaping, skip_invalid=skip_invalid)
         return MacroParser(self._lookup, create_call(self._call), options)
+
+    @property
+    def arguments(self) -> Mapping[str, str]:
+        """The values of ``${key}``."""
+        return self._given[0] or {}
 
     def without_runtime(self) -> MacroContext:
         """Return a context with the same values in which macros may lack a value."""
@@ -88,7 +97,22 @@ class MacroContext:
         return None
 
     def get_parser(self, escaping: bool) -> MacroParser:
-        return self._parsers[escaping]
+        return self._parsers[escaping, not self.runtime]
+
+    def find_errors(self, expansion: Expansion) -> list[MacroError]:
+        """Return why macros that an expansion has left keep the stage from running, leftmost first."""
+        if self.runtime:
+            return expansion.errors
+        left = expansion.unresolved[::-1]
+        missing = [error for macro in left if (error := self.find_missing_connection(macro))]
+        return [*missing, *(error for macro in left for error in find_call_errors(macro))]
+
+    def expand(self, text: str, *, escaping: bool) -> Expansion:
+        """Expand the macros of a text; those without a value are left.
+
+        :raises MacroError: for a malformed macro, or one that expands without end.
+        """
+        return self._parsers[escaping, True].expand(text)
 
 
 def _wrap_errors(functions: Mapping[str, Function]) -> dict[str, Function]:
@@ -136,7 +160,7 @@ def evaluate(
         if "${" not in value and not (escaping and "\\" in value):
             continue
         try:
-            expansion = context.get_parser(escaping).expand(value)
+            expansion = context.expand(value, escaping=escaping)
         except MacroError as error:
             action = error.corrective_action
             failures.add(error.message, action).with_config_property(name)
@@ -145,12 +169,8 @@ def evaluate(
         properties[name] = expansion.text
         if expansion.unresolved:
             macros.append(name)
-        for find_missing_connection in filter(
-            None, map(context.find_missing_connection, expansion.unresolved)
-        ):
-            failures.add(
-                find_missing_connection.message, find_missing_connection.corrective_action
-            ).with_config_property(name)
+        for each in context.find_errors(expansion):
+            failures.add(each.message, each.corrective_action).with_config_property(name)
     if properties.get("useConnection", "").strip().lower() == "true":
         _use_connection(properties, macros, declared)
     return Evaluated(properties, macros, list(failures))

@@ -7,7 +7,7 @@ come before outer ones; its value is expanded too, up to ten levels deep.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -51,6 +51,8 @@ class Expansion(msgspec.Struct):
     text: str
     unresolved: list[str]
     """Bodies of the macros left in the text, rightmost first."""
+    errors: list[MacroError] = []
+    """Why macros without a value have none, leftmost first, each reason once."""
 
 
 class _Found(msgspec.Struct):
@@ -87,13 +89,17 @@ def create_call(functions: Mapping[str, Function]) -> Call:
     def call(name: str, arguments: Sequence[str]) -> str:
         function = functions.get(name)
         if function is None:
-            known = ", ".join(sorted(functions)) or "none"
-            raise MacroError(
-                f"Unsupported macro function {name}", f"Functions that can be used here: {known}."
-            )
+            raise _create_unknown_error(name, functions)
         return function(*arguments)
 
     return call
+
+
+def _create_unknown_error(name: str, functions: Iterable[str]) -> MacroError:
+    known = ", ".join(sorted(functions)) or "none"
+    return MacroError(
+        f"Unsupported macro function {name}", f"Functions that can be used here: {known}."
+    )
 
 
 class MacroParser:
@@ -105,6 +111,7 @@ class MacroParser:
         self._options = options or MacroOptions()
         self._budget = 0
         self._unresolved: list[str] = []
+        self._errors: dict[str, MacroError] = {}
 
     def parse(self, text: str | None) -> str | None:
         """Return the text with its macros expanded; None for None.
@@ -121,8 +128,9 @@ class MacroParser:
         """
         self._budget = MAX_SUBSTITUTIONS
         self._unresolved = []
+        self._errors = {}
         expanded = self._unescape(self._expand(text, 0))
-        return Expansion(expanded, self._unresolved)
+        return Expansion(expanded, self._unresolved, [*reversed(self._errors.values())])
 
     def _expand(self, text: str, level: int) -> str:
         if level > MAX_LEVELS:
@@ -174,9 +182,8 @@ class MacroParser:
         if self._options.lookups:
             try:
                 return _Found(start, close + 1, self._lookup(key), True)
-            except MacroError:
-                if not self._options.skip_invalid:
-                    raise
+            except MacroError as error:
+                self._note_error(error, key)
         return _Found(start, close + 1, f"${{{key}}}", False)
 
     def _read_function(
@@ -199,10 +206,16 @@ class MacroParser:
         if options.functions and (not options.whitelist or name in options.whitelist):
             try:
                 return _Found(start, close + 1, self._call(name, arguments), True)
-            except MacroError:
-                if not options.skip_invalid:
-                    raise
+            except MacroError as error:
+                self._note_error(error, body)
         return _Found(start, close + 1, f"${{{body}}}", False)
+
+    def _note_error(self, error: MacroError, body: str) -> None:
+        """Raise an error, or note it where macros may lack a value."""
+        if not self._options.skip_invalid:
+            raise error
+        if "${" not in body:  # else the name depends on another macro without a value
+            self._errors.setdefault(error.message, error)
 
     def _find_start(self, text: str, before: int) -> int:
         index = text.rfind("${", 0, before + 2) if before >= 0 else -1
@@ -299,6 +312,9 @@ LOGICAL_START_TIME: Final = "logical.start.time"
 ``ProgramOptionConstants``). Runs without it get their own."""
 SECRET_FUNCTIONS: Final = frozenset(("secure", "oauth", "conn"))
 """The functions that validation evaluates too (CDAP 6 ``ValidationHandler``)."""
+_COUNTS: Final = {"secure": 1, "oauth": 2, "oauthAccessToken": 2, "conn": 1}
+"""By function, how many arguments it takes."""
+_CALL: Final = re.compile(r"([^()]*)\((.*)\)", re.DOTALL)
 _OFFSET: Final = re.compile(r"([+-]?)(\d+)([dhms])")
 _UNIT_MS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000}
 _FORMAT: Final = (
@@ -327,10 +343,10 @@ def create_macro_functions(
         run, where ``logicalStartTime`` is not evaluated.
     """
     functions: dict[str, Function] = {
-        "secure": _create_text_function("secure", 1, secure, "the secure store"),
-        "oauth": _create_map_function("oauth", 2, oauth, "OAuth credentials"),
+        "secure": _create_text_function("secure", secure, "the secure store"),
+        "oauth": _create_map_function("oauth", oauth, "OAuth credentials"),
         "oauthAccessToken": _create_token_function(oauth),
-        "conn": _create_map_function("conn", 1, conn, "named connections"),
+        "conn": _create_map_function("conn", conn, "named connections"),
     }
     if logical_start_ms is not None:
         functions["logicalStartTime"] = lambda *given: evaluate_logical_start_time(
@@ -362,34 +378,40 @@ def resolve_logical_start(
     return {**arguments, LOGICAL_START_TIME: str(start_ms)}, start_ms
 
 
-def _create_text_function(
-    name: str, count: int, provider: Callable[..., str] | None, what: str
-) -> Function:
+def _check_count(name: str, arguments: Sequence[str]) -> list[MacroError]:
+    """Return an error when a function of a number of arguments has another one."""
+    count = _COUNTS[name]
+    if len(arguments) == count:
+        return []
+    return [
+        MacroError(
+            f"Macro function '{name}' takes {count} argument(s), not {len(arguments)}.",
+            f"Write it as {name}({'provider,credential' if count == 2 else 'name'}).",
+        )
+    ]
+
+
+def _create_text_function(name: str, provider: Callable[..., str] | None, what: str) -> Function:
     def function(*arguments: str) -> str:
         if provider is None:
             raise MacroError(
                 f"Macro function '{name}' cannot be used: {what} is not available here.",
                 "Write the value itself, or use an argument and give it with -a NAME=VALUE.",
             )
-        if len(arguments) != count:
-            raise MacroError(
-                f"Macro function '{name}' takes {count} argument(s), not {len(arguments)}.",
-                f"Write it as {name}({'provider,credential' if count == 2 else 'name'}).",
-            )
+        for error in _check_count(name, arguments):
+            raise error
         return provider(*(argument.strip() for argument in arguments))
 
     return function
 
 
 def _create_map_function(
-    name: str, count: int, provider: Callable[..., Mapping[str, str]] | None, what: str
+    name: str, provider: Callable[..., Mapping[str, str]] | None, what: str
 ) -> Function:
     """Return a function whose value is a JSON object."""
     if provider is None:
-        return _create_text_function(name, count, None, what)
-    return _create_text_function(
-        name, count, lambda *given: encode_json(dict(provider(*given))), what
-    )
+        return _create_text_function(name, None, what)
+    return _create_text_function(name, lambda *given: encode_json(dict(provider(*given))), what)
 
 
 def _create_token_function(oauth: Credentials | None) -> Function:
@@ -400,7 +422,7 @@ def _create_token_function(oauth: Credentials | None) -> Function:
         return oauth(provider, credential)["accessToken"]
 
     given = None if oauth is None else get
-    return _create_text_function("oauthAccessToken", 2, given, "OAuth credentials")
+    return _create_text_function("oauthAccessToken", given, "OAuth credentials")
 
 
 def evaluate_logical_start_time(start_ms: int, *arguments: str) -> str:
@@ -413,18 +435,61 @@ def evaluate_logical_start_time(start_ms: int, *arguments: str) -> str:
     """
     if list(arguments) in ([], [""]):
         return str(start_ms)
-    if len(arguments) > 3:
-        raise MacroError(
-            "logicalStartTime takes at most 3 arguments: format, offset, timezone. "
-            "A format that contains a comma is not supported.",
-            _FORMAT,
-        )
+    for error in _check_logical_start_time(arguments):
+        raise error
     pattern, offset, zone = (*arguments, "", "")[:3]
     try:
         moment = from_epoch_millis(start_ms - _parse_offset(offset.strip()))
         return format_simple_date(moment.astimezone(parse_zone(zone.strip() or "UTC")), pattern)
     except (ValueError, OverflowError) as error:
-        raise MacroError(f"logicalStartTime({','.join(arguments)}): {error}.", _FORMAT) from None
+        raise _create_time_error(arguments, error) from None
+
+
+def find_call_errors(macro: str) -> list[MacroError]:
+    """Return what is wrong with a call of a function, whatever the run is.
+
+    CDAP finds it at the start of a run, and takes GMT for a zone that does not exist.
+
+    :param macro: the body of a macro, such as ``secure(key)``; one of another form has no such errors.
+    """
+    call = _CALL.fullmatch(macro)
+    if call is None or "${" in macro:
+        return []
+    name, arguments = call[1], call[2].split(",")
+    if name == "logicalStartTime":
+        return [] if arguments == [""] else _check_logical_start_time(arguments)
+    if name in _COUNTS:
+        return _check_count(name, arguments)
+    return [_create_unknown_error(name, [*_COUNTS, "logicalStartTime"])]
+
+
+def _check_logical_start_time(arguments: Sequence[str]) -> list[MacroError]:
+    """Return an error for each argument that cannot be understood."""
+    if len(arguments) > 3:
+        return [
+            MacroError(
+                "logicalStartTime takes at most 3 arguments: format, offset, timezone. "
+                "A format that contains a comma is not supported.",
+                _FORMAT,
+            )
+        ]
+    pattern, offset, zone = (*arguments, "", "")[:3]
+    checks: list[Callable[[], object]] = [
+        lambda: format_simple_date(from_epoch_millis(0), pattern),
+        lambda: _parse_offset(offset.strip()),
+        lambda: parse_zone(zone.strip() or "UTC"),
+    ]
+    errors = []
+    for check in checks:
+        try:
+            check()
+        except ValueError as error:
+            errors.append(_create_time_error(arguments, error))
+    return errors
+
+
+def _create_time_error(arguments: Sequence[str], error: Exception) -> MacroError:
+    return MacroError(f"logicalStartTime({','.join(arguments)}): {error}.", _FORMAT)
 
 
 def _parse_offset(offset: str) -> int:

@@ -127,6 +127,7 @@ PASSED: Final = ("transform", "sparkcompute", "batchaggregator")
 """The types with one input and one output, which a placeholder can replace."""
 RECORDED: Final = frozenset((SOURCE, "batchsink", "sparksink"))
 """The types that recordings can replace."""
+_REPLACEABLE: Final = {*PASSED, *RECORDED, *ACTIONS}
 PLACEHOLDER: Final = "Placeholder"
 """The name of the shipped plugins of placeholders."""
 
@@ -147,6 +148,7 @@ class Replacements(msgspec.Struct):
     """The new plugins, by stage."""
     stand_ins: list[StandIn] = []
     failures: list[ValidationFailure] = []
+    warnings: list[ValidationFailure] = []
 
     def apply(self, document: PipelineDocument) -> PipelineDocument:
         """Return a typed document with the new plugins; its source is as it was."""
@@ -192,9 +194,10 @@ class StageReplacer:
 
         :param document: its plugin templates replaced by their plugins.
         :param without: stages that keep their plugins.
-        :param requires_use: whether a rule of the command line that applies to no stage is a failure.
+        :param requires_use: whether a rule of the command line that applies to no stage is a failure; one
+            for a kind of stages, which a pipeline may lack, is a warning.
         """
-        found = Replacements({}, [], [])
+        found = Replacements({}, [], [], [])
         if not self._rules:
             return found
         used: set[str] = set()
@@ -208,7 +211,7 @@ class StageReplacer:
             if rule is not None:
                 self._add(found, stage, self._replace_stage(stage, rule, hints))
         if requires_use:
-            found.failures += self._find_unused(document.stages, used)
+            self._add_unused(found, document.stages, used)
         return found
 
     def _expand(self, stage: StageUse, names: Collection[str]) -> StageUse:
@@ -291,18 +294,38 @@ class StageReplacer:
         stand_in = StandIn(stage.name, named, kind, rule.recording, origin, records, notes)
         return Replacement(plugin, stand_in, [])
 
-    def _find_unused(
-        self, stages: Sequence[StageUse], used: Collection[str]
-    ) -> list[ValidationFailure]:
-        """Return a failure for each rule of the command line that applies to no stage."""
+    def _add_unused(
+        self, found: Replacements, stages: Sequence[StageUse], used: Collection[str]
+    ) -> None:
+        """Add a failure or a warning for each rule of the command line that applies to no stage."""
         names = ", ".join(stage.name for stage in stages)
-        return [
-            create_structural_failure(
-                f"The recording of '{rule.key}' applies to no stage.", f"Stages: {names}."
-            )
-            for rule in self._rules.list_given()
-            if rule.subject not in used
-        ]
+        for rule in self._rules.list_given():
+            if rule.subject in used:
+                continue
+            kind, _, value = rule.subject.partition(":")
+            is_missing = kind == "plugin" or (kind == "type" and value in _REPLACEABLE)
+            action = f"Stages: {names}."
+            if kind == "type" and not is_missing:
+                action = f"The types that can have one: {', '.join(sorted(_REPLACEABLE))}."
+            place = found.warnings if is_missing else found.failures
+            message = f"The recording of '{rule.key}' applies to no stage."
+            place.append(create_structural_failure(message, action))
+
+
+def replace_idle(stage: StageUse) -> PluginUse | None:
+    """Return a plugin for a stage that does not run because its records are given, or it is skipped.
+
+    It has the schema that the stage sets or the document notes. None where there is none, or nothing can
+    stand in for a stage of the type.
+    """
+    type, schema = stage.plugin.type, guess_schema(stage)
+    if type in ACTIONS:
+        return PluginUse("action", PLACEHOLDER, {})
+    if schema is None:
+        return None
+    if type == SOURCE:
+        return read_parquet(stage, None, schema)
+    return _pass_records(stage) if type in PASSED else None
 
 
 def _pass_records(stage: StageUse) -> PluginUse:

@@ -70,10 +70,14 @@ class ResolvedPipeline(msgspec.Struct):
         return {name: request.plugin for name, request in self.requests.items()}
 
     def add_stand_ins(
-        self, stand_ins: Sequence[StandIn], failures: Sequence[ValidationFailure]
+        self,
+        stand_ins: Sequence[StandIn],
+        failures: Sequence[ValidationFailure],
+        warnings: Sequence[ValidationFailure] = (),
     ) -> None:
-        """Add the stages that do not use their plugins, and the failures of recordings."""
+        """Add the stages that do not use their plugins, and the failures and warnings of recordings."""
         self.stand_ins = [*stand_ins]
+        self.warnings = [*warnings, *self.warnings]
         self.errors = [*failures, *self.errors]
         if failures:
             self.spec = None

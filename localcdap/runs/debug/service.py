@@ -246,9 +246,15 @@ class DebugService:
             raise NotFoundError(f"The pipeline has no stage '{name}'.", f"Its stages: {known}.")
         configured = resolved.requests.get(name)
         known_schemas = configured.input_schemas if configured is not None else {}
-        if list(given) == [""] and len(known_schemas) == 1:
-            (request.input[0].stage,) = known_schemas
-            given = {request.input[0].stage: given[""]}
+        if len(known_schemas) == 1:
+            ((only, schema),) = known_schemas.items()
+            fields = set() if schema is None else {*schema.field_names} - {only}
+            if given and given.keys() <= fields and not any(given.values()):
+                # One record whose fields are arrays has the form of arrays of records by stage.
+                record = {each.stage: each.records for each in request.input}
+                request.input, given = [GivenRecords("", [record])], {"": None}
+            if list(given) == [""]:
+                request.input[0].stage, given = only, {only: given[""]}
         extra = [each for each in given if each not in known_schemas]
         if extra:
             raise BadRequestError(

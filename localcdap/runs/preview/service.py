@@ -233,7 +233,7 @@ class PreviewService:
             use_suggested=entry.request.use_suggested,
         )
         found = recorded.replacements
-        resolved.add_stand_ins(found.stand_ins, found.failures)
+        resolved.add_stand_ins(found.stand_ins, found.failures, found.warnings)
         if resolved.errors:
             self._end(entry, PreviewStatus.DEPLOY_FAILED, errors=resolved.errors)
             return None

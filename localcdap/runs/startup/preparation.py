@@ -255,7 +255,7 @@ class RunPreparer:
             use_suggested=request.use_suggested,
         )
         found = recorded.replacements
-        resolved.add_stand_ins(found.stand_ins, found.failures)
+        resolved.add_stand_ins(found.stand_ins, found.failures, found.warnings)
         resolved.errors = explain_lost_artifacts(request, resolved.errors)
         updates = request.update_datasets or self._updates_datasets
         prepare_datasets(self._store, self._datasets, request.namespace, resolved, updates=updates)

@@ -15,13 +15,16 @@ from localcdap.api import (
 )
 from localcdap.plugin_lib.spark.sql_checks import find_sql_problems
 from localcdap.plugin_lib.wrangler.directives.lookups import TableLookup
-from localcdap.plugin_lib.wrangler.recipe.builder import NAME as PRECONDITION
 from localcdap.plugin_lib.wrangler.recipe.builder import (
+    ALL_FIELDS,
+    WHOLE_RECORD,
     BuiltRecipe,
     RecipeStep,
+    find_row_schema,
     load_precondition,
     load_recipe,
 )
+from localcdap.plugin_lib.wrangler.recipe.builder import NAME as PRECONDITION
 from localcdap.plugin_lib.wrangler.recipe.propagation import (
     find_schema_mismatches,
     propagate,
@@ -107,19 +110,7 @@ class WranglerConfig(PluginConfig, macros=True, rename="camel"):
         return (self.precondition_language or self.expression_language or "JEXL") == "SQL"
 
 
-ALL_FIELDS = "*"
-WHOLE_RECORD = "#"
 _SENDERS = ("send-to-error", "send-to-error-and-continue")
-
-
-def find_row_schema(field: str, schema: Schema | None) -> Schema | None:
-    """Return the schema of the rows that a recipe gets: all fields, or the one field that is wrangled."""
-    if schema is None or field == ALL_FIELDS:
-        return schema
-    if field == WHOLE_RECORD:
-        return Schema.record("row", [(schema.name or "record", schema)])
-    found = schema.field(field)
-    return Schema.record(schema.name or "row", [] if found is None else [found])
 
 
 class ConfigurationCheck:

@@ -19,10 +19,13 @@ from localcdap.plugin_lib.spark.columns import get_column
 from localcdap.plugin_lib.wrangler.files.spark_rows import FAILED, build_made_schema
 from localcdap.plugin_lib.wrangler.language.model import DirectiveCall
 from localcdap.plugin_lib.wrangler.recipe.builder import (
+    ALL_FIELDS,
+    WHOLE_RECORD,
     BuiltRecipe,
     DirectiveBuilder,
     RecipeStep,
-    load_precondition,
+    find_row_schema,
+    list_precondition,
     load_recipe,
 )
 from localcdap.plugin_lib.wrangler.recipe.compiler import (
@@ -39,14 +42,11 @@ from localcdap.plugin_lib.wrangler.recipe.spark_frame import (
 )
 
 from .configuration import (
-    ALL_FIELDS,
     DEFAULT_MODE,
     FAIL,
     SEND,
-    WHOLE_RECORD,
     WranglerConfig,
     fails_for_errors,
-    find_row_schema,
 )
 
 if TYPE_CHECKING:
@@ -140,22 +140,16 @@ class Execution:
     def _build_input(self, row_schema: Schema, declared: Schema) -> CompileInput:
         recipe = load_recipe(self._config.directives, self._config.udd, self._context.find_plugin)
         self._calls = [step.call for step in recipe.steps]
+        precondition = () if self._config.is_sql else list_precondition(self._config.precondition)
         return build_compile_input(
             self._context,
             recipe,
-            [*self._list_precondition(), *recipe.steps],
+            [*precondition, *recipe.steps],
             row_schema=row_schema,
             declared=declared,
             record_schema=self._context.input_schema if self._context.wants_errors else None,
             keeps_record=self._mode == FAIL,
         )
-
-    def _list_precondition(self) -> tuple[RecipeStep, ...]:
-        text = (self._config.precondition or "").strip()
-        # Exports of CDAP have 'false' where no condition was set.
-        if text in ("", "false") or self._config.is_sql:
-            return ()
-        return load_precondition(text).steps
 
     def _explain(self, compiled: CompiledRecipe) -> None:
         for placement in compiled.placements:

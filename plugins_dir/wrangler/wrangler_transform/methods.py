@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -18,14 +19,20 @@ from localcdap.api.stage import SampleContext
 from localcdap.files.formats import FileInput
 from localcdap.files.rows import RowReader
 from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format, find_first_directive
-from localcdap.plugin_lib.wrangler.files.jobs import (
-    FileProgress,
-    FileTask,
-    continue_job,
-    end_job,
-    start_job,
+from localcdap.plugin_lib.wrangler.files.jobs import continue_job, end_job, start_job
+from localcdap.plugin_lib.wrangler.files.tasks import FileProgress, FileTask, StageRules
+from localcdap.plugin_lib.wrangler.language.grammar import SourcePositions, find_macros
+from localcdap.plugin_lib.wrangler.recipe.builder import (
+    ALL_FIELDS,
+    BuiltRecipe,
+    RecipeStep,
+    find_row_schema,
+    list_precondition,
+    load_precondition,
+    load_recipe,
+    select_row,
 )
-from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, load_recipe
+from localcdap.plugin_lib.wrangler.recipe.input import make_widener
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo, load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.samples import RecipeSampleResult, run_sample
@@ -53,7 +60,7 @@ from localcdap.workspace_views import (
     WorkspaceView,
 )
 
-from .configuration import ALL_FIELDS, FAIL, SEND, WranglerConfig, find_row_schema
+from .configuration import DEFAULT_MODE, FAIL, SEND, WranglerConfig, fails_for_errors
 
 DIRECTIVE: Final = "directive"
 """The plugin type of user-defined directives."""
@@ -205,15 +212,17 @@ def check_recipe(
 def sample_recipe(
     config: WranglerConfig, request: RecipeSampleRequest, context: MethodContext
 ) -> SampleAnswer:
-    """Run the stage's recipe on records; its precondition is ignored.
+    """Run the stage's precondition and recipe on records.
 
     :raises BadRequestError: for a recipe with errors, or records that do not match their schema.
     """
     records = decode_json_records(request.schema, request.records, "records")
-    recipe = load_recipe(config.directives or "", config.udd, context.find_plugin)
+    recipe = load_recipe(_read_recipe(config), config.udd, context.find_plugin)
     _require_complete(recipe)
     tables = _open_tables(recipe, context)
-    sampled = _run_recipe(config, recipe, records, request.schema, tables=tables)
+    sampled = _run_recipe(
+        config, recipe, records, request.schema, tables=tables, arguments=context.arguments
+    )
     failures = [SampleFailure(index, each.code, each.message) for index, each in sampled.failures]
     rows = [encode_json_record(row) for row in sampled.rows]
     return SampleAnswer(sampled.schema, rows, failures)
@@ -231,13 +240,15 @@ def execute_recipe(request: ExecutionRequest, context: MethodContext) -> Workspa
     records = decode_json_records(request.schema, request.records, "records")
     tables = _open_tables(recipe, context)
     columns = to_columns(request.schema, tables.find_shape)
-    return execute(recipe, records, columns, request.limit, tables.lookups)
+    return execute(
+        recipe, records, columns, request.limit, tables.lookups, arguments=context.arguments
+    )
 
 
 def apply_to_file(
     config: WranglerConfig, request: ApplicationRequest, context: MethodContext
 ) -> FileProgress:
-    """Begin, continue or end the application of the recipe to a file.
+    """Begin, continue or end the application of the recipe to a file, in the way of the stage.
 
     :raises BadRequestError: for a recipe with errors, a row that fails, or a file that cannot be read or
         written.
@@ -247,9 +258,11 @@ def apply_to_file(
             end_job(request.job)
             return FileProgress()
         if request.task is not None:
-            recipe = _load_for_workspace(config, context)
-            _require_complete(recipe)
-            start_job(request.job, request.task, recipe, _open_tables(recipe, context))
+            recipe = _load_complete(config, context)
+            rules = _find_stage_rules(config, context.arguments)
+            if _find_mode(config, context.arguments) != FAIL:
+                request.task.skips_failures = True
+            start_job(request.job, request.task, recipe, _open_tables(recipe, context), rules)
         return continue_job(request.job, request.seconds, has_made_rows=request.has_made_rows)
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
@@ -258,11 +271,16 @@ def apply_to_file(
 def export_recipe(config: WranglerConfig, request: ProgramRequest, context: MethodContext) -> str:
     """Return the program of the recipe.
 
-    :raises BadRequestError: for a recipe with errors, with each directive for which Spark has no equal, and
-        for a file that cannot be read.
+    :raises BadRequestError: for a recipe with errors, with each directive for which Spark has no equal, for
+        a stage that does more than its recipe, and for a file that cannot be read.
     """
-    recipe = _load_for_workspace(config, context)
-    _require_complete(recipe)
+    recipe = _load_complete(config, context)
+    rules = _find_stage_rules(config, context.arguments)
+    if rules.precondition or rules.field != ALL_FIELDS:
+        raise BadRequestError(
+            "The stage has a precondition, or gives its recipe one field: a program has neither.",
+            "Write the condition as filter-row, and drop the other fields.",
+        )
     format, schema = None, request.schema
     try:
         if request.input is not None:
@@ -280,7 +298,7 @@ def export_recipe(config: WranglerConfig, request: ProgramRequest, context: Meth
         recipe,
         schema,
         request.language,
-        declared=request.result,
+        declared=request.result or rules.schema,
         skips_failures=request.skips_failures,
         format=format,
     )
@@ -311,18 +329,25 @@ def find_directives(
 def read_records(
     config: WranglerConfig, request: RecordsRequest, context: MethodContext
 ) -> SampleRecords:
-    """Return the first records of a workspace, and what the recipe makes of them."""
-    recipe = _load_for_workspace(config, context)
+    """Return the first records of a workspace, and what the recipe makes of them.
+
+    :raises BadRequestError: when the recipe has an error, or a macro without a value.
+    """
+    recipe = _load_complete(config, context)
     return export_records(request.workspace, recipe, request.limit)
 
 
 def match_workspaces(
     config: WranglerConfig, request: MatchRequest, context: MethodContext
 ) -> MatchList:
-    """Return the columns of two workspaces that have equal values."""
-    recipe = _load_for_workspace(config, context)
+    """Return the columns of two workspaces that have equal values.
+
+    :raises BadRequestError: when one of the recipes has an error, or a macro without a value.
+    """
+    recipe = _load_complete(config, context)
     names = dict.fromkeys([*config.udd, *context.list_plugins(DIRECTIVE)])
     other = load_recipe("\n".join(request.directives), list(names), context.find_plugin)
+    _require_complete(other)
     return match_columns(request.workspace, recipe, request.other, other)
 
 
@@ -342,8 +367,77 @@ def _open_tables(recipe: BuiltRecipe, context: MethodContext) -> SampleTables:
 
 
 def _load_for_workspace(config: WranglerConfig, context: MethodContext) -> BuiltRecipe:
+    """Return the recipe; the directives with macros that have no value are not known."""
     names = dict.fromkeys([*config.udd, *context.list_plugins(DIRECTIVE)])
-    return load_recipe(config.directives or "", list(names), context.find_plugin)
+    text = config.text_with_macros("directives") or config.directives
+    return load_recipe(text, list(names), context.find_plugin)
+
+
+def _load_complete(config: WranglerConfig, context: MethodContext) -> BuiltRecipe:
+    """Return the recipe.
+
+    :raises BadRequestError: when it has an error, or a macro without a value.
+    """
+    _read_recipe(config)
+    recipe = _load_for_workspace(config, context)
+    _require_complete(recipe)
+    return recipe
+
+
+_DECIDING: Final = {"directives", "field", "precondition", "preconditionSQL", "schema", "on-error"}
+"""The properties that decide what becomes of a record."""
+
+
+def _read_recipe(config: WranglerConfig) -> str:
+    """Return the text of the recipe.
+
+    :raises BadRequestError: when it, or another property that decides what becomes of a record, has a macro
+        without a value.
+    """
+    texts = {name: config.text_with_macros(name) or "" for name in _DECIDING & config.macros}
+    if texts:
+        listed = [text[start:end] for text in texts.values() for start, end in find_macros(text)]
+        shown = ", ".join(dict.fromkeys(listed)) or "a macro that cannot be read"
+        raise BadRequestError(
+            f"The recipe has macros without values: {shown}.",
+            "Give them values with -a NAME=VALUE, or as preferences.",
+        )
+    return config.directives
+
+
+def _find_mode(config: WranglerConfig, arguments: Mapping[str, str]) -> str:
+    return config.on_error or arguments.get(DEFAULT_MODE) or FAIL
+
+
+def _find_stage_rules(config: WranglerConfig, arguments: Mapping[str, str]) -> StageRules:
+    """Return what the stage does besides the recipe.
+
+    :raises BadRequestError: when Spark has to do it, or it has an error.
+    """
+    if config.is_sql:
+        raise BadRequestError(
+            "The stage has a precondition in SQL, which Spark evaluates.",
+            "Run the pipeline, or write the precondition in JEXL.",
+        )
+    return StageRules(
+        _load_precondition(config),
+        config.input_field,
+        config.schema,
+        dict(arguments),
+        fails_for_errors=_find_mode(config, arguments) == FAIL and fails_for_errors(arguments),
+    )
+
+
+def _load_precondition(config: WranglerConfig) -> tuple[RecipeStep, ...]:
+    """Return the step of the precondition.
+
+    :raises BadRequestError: when it has an error.
+    """
+    text = (config.precondition or "").strip()
+    steps = list_precondition(text)
+    if steps:
+        _require_complete(load_precondition(text))
+    return steps
 
 
 def view_rows(
@@ -360,25 +454,51 @@ def view_rows(
             context.open_tables(list_tables(recipe))
             memory = context.session_memory_mb * 2**20
             open_workspace(request.workspace, request.source, recipe, memory)
-        return view_workspace(request.workspace, recipe, request.view, context.open_tables)
+        view = view_workspace(request.workspace, recipe, request.view, context.open_tables)
+        view.problems += _list_macro_problems(config)
+        return view
     except StageError as error:
         raise BadRequestError(error.message, error.corrective_action) from None
+
+
+def _list_macro_problems(config: WranglerConfig) -> list[RecipeProblem]:
+    """Return a problem for each macro of the recipe that has no value."""
+    if not config.contains_macro("directives"):
+        return []
+    text = config.text_with_macros("directives") or ""
+    positions, advice = SourcePositions(text), "Give it a value: an argument, or a preference."
+    found = [
+        RecipeProblem(
+            f"the macro {text[start:end]} has no value",
+            *positions.locate(start),
+            corrective_action=advice,
+        )
+        for start, end in find_macros(text)
+    ]
+    return found or [RecipeProblem("the recipe has a macro that cannot be read", 1, 1)]
 
 
 def transform_sample(
     config: WranglerConfig, records: Sequence[Record], emit: Emitter, context: SampleContext
 ) -> None:
-    """Run the stage's recipe on records as a run does; its precondition is ignored.
+    """Run the stage's precondition and recipe on records as a run does.
 
     :raises BadRequestError: for a recipe with errors.
     :raises StageError: for a record that fails the run.
     """
-    recipe = load_recipe(config.directives or "", config.udd, context.find_plugin)
+    recipe = load_recipe(_read_recipe(config), config.udd, context.find_plugin)
     _require_complete(recipe)
-    sampled = _run_recipe(config, recipe, records, context.input_schema, context.output_schema)
+    sampled = _run_recipe(
+        config,
+        recipe,
+        records,
+        context.input_schema,
+        context.output_schema,
+        arguments=context.arguments,
+    )
     for row in sampled.rows:
         emit(row)
-    mode = config.on_error or FAIL
+    mode = _find_mode(config, context.arguments)
     for index, failure in sampled.failures:
         is_failure = failure.kind == FAILURE
         if is_failure and mode == FAIL:
@@ -394,12 +514,14 @@ def _run_recipe(
     schema: Schema,
     output: Schema | None = None,
     tables: SampleTables | None = None,
+    arguments: Mapping[str, str] = MappingProxyType({}),
 ) -> RecipeSampleResult:
     tables = tables or SampleTables()
-    field = config.input_field or ALL_FIELDS
-    rows = records if field == ALL_FIELDS else [{field: each.get(field)} for each in records]
-    found = propagate(recipe.steps, to_columns(find_row_schema(field, schema), tables.find_shape))
-    return run_sample(found.directives, rows, found.after, {}, output, tables.lookups)
+    rules = _find_stage_rules(config, arguments)
+    columns = to_columns(find_row_schema(rules.field, schema), tables.find_shape)
+    found = propagate([*rules.precondition, *recipe.steps], columns)
+    rows = [select_row(rules.field, schema, each) for each in map(make_widener(schema), records)]
+    return run_sample(found.directives, rows, found.after, arguments, output, tables.lookups)
 
 
 def _require_complete(recipe: BuiltRecipe) -> None:

@@ -22,8 +22,13 @@ from localcdap.api import (
 )
 from localcdap.api.methods import MethodContext
 from localcdap.api.stage import SampleContext
-from localcdap.plugin_lib.wrangler.files.jobs import FileProgress
-from localcdap.plugin_lib.wrangler.recipe.builder import load_precondition, load_recipe
+from localcdap.plugin_lib.wrangler.files.tasks import FileProgress
+from localcdap.plugin_lib.wrangler.recipe.builder import (
+    WHOLE_RECORD,
+    find_row_schema,
+    list_precondition,
+    load_recipe,
+)
 from localcdap.plugin_lib.wrangler.recipe.lineage import RecipeLineage
 from localcdap.plugin_lib.wrangler.recipe.propagation import to_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import DirectiveInfo
@@ -36,7 +41,7 @@ from localcdap.workspace_views import (
     WorkspaceView,
 )
 
-from .configuration import FAIL, WHOLE_RECORD, ConfigurationCheck, WranglerConfig, find_row_schema
+from .configuration import FAIL, ConfigurationCheck, WranglerConfig
 from .execution import Execution
 from .methods import (
     DIRECTIVE,
@@ -94,9 +99,7 @@ def record_recipe(config: WranglerConfig, lineage: LineageRecorder) -> None:
         {name: lineage.input_fields if is_record else [name] for name in row_schema.field_names},
         drops_failing=config.on_error not in (None, FAIL),
     )
-    precondition = (config.precondition or "").strip()
-    if precondition not in ("", "false") and not config.contains_macro("precondition"):
-        followed.follow(load_precondition(precondition).steps)
+    followed.follow(list_precondition(config.precondition))
     text = config.text_with_macros("directives") or config.directives
     followed.follow(load_recipe(text, config.udd, stage.find_plugin).steps)
     followed.finish(stage.output_schema)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import pytest
 from wrangler_transform.wrangler import Wrangler
@@ -23,9 +24,9 @@ from tests.conftest import REPOSITORY
 LINE = {"type": "record", "name": "line", "fields": [{"name": "body", "type": ["string", "null"]}]}
 
 
-def ask(method: str, request: object = None, **properties: str):
+def ask(method: str, request: object = None, macros: Sequence[str] = (), **properties: str):
     failures = FailureCollector("stage")
-    plugin = Wrangler(Wrangler.Config.build(properties, failures))
+    plugin = Wrangler(Wrangler.Config.build(properties, failures, macros))
     return find_plugin_methods(Wrangler)[method].call(plugin, request)
 
 
@@ -78,3 +79,50 @@ def test_a_debug_run_gives_the_types_of_the_output_schema_as_a_run_does():
 
     made = RecordCodec(done.output_schema).decode(read_arrow_stream(done.records))
     assert made == [{"body": 4}, {"body": None}, {"body": None}]
+
+
+SAMPLE = {"schema": LINE, "records": [{"body": "a"}, {"body": "b"}]}
+RECIPE = "uppercase :body\nset-column :x '${x}'\nset-column :y 'y'"
+
+
+@pytest.mark.parametrize(
+    ("method", "request_"),
+    [
+        ("propose-schema", SAMPLE),
+        ("apply", {"job": "j", "task": {"input": {"path": "in.csv"}}}),
+        ("export", {"language": "sql", "schema": LINE}),
+        ("records", {"workspace": "w", "limit": 5}),
+        ("match", {"workspace": "w", "other": "w", "directives": []}),
+    ],
+)
+@pytest.mark.parametrize("name", ["directives", "precondition"])
+def test_a_macro_without_a_value_is_refused(method: str, request_: object, name: str) -> None:
+    properties = {"directives": "uppercase :body", name: RECIPE}
+    with pytest.raises(BadRequestError, match=r"macros without values: \$\{x\}\."):
+        ask(method, request_, [name], **properties)
+
+
+def test_a_workspace_shows_the_rows_before_a_macro_and_tells_it() -> None:
+    asked = {"workspace": "macros", "source": SAMPLE}
+    view = ask("workspace", asked, ["directives"], directives=RECIPE)
+    assert view["rows"] == [["A"], ["B"]]
+    assert [each["directive"] for each in view["steps"]] == ["uppercase :body"]
+    (problem,) = [each for each in view["problems"] if not each.get("is_warning")]
+    assert (problem["message"], problem["line"]) == ("the macro ${x} has no value", 2)
+    assert (
+        "macro"
+        in ask("workspace", asked, ["directives"], directives="set-column :x '${x")["problems"][-1][
+            "message"
+        ]
+    )
+
+
+def test_a_sample_has_the_rows_of_the_stage() -> None:
+    found = ask("propose-schema", SAMPLE, directives="uppercase :body", precondition="body == 'a'")
+    assert found["records"] == [{"body": "B"}]
+    whole = ask("propose-schema", SAMPLE, field="#", directives="copy :line :copied")
+    assert whole["records"][0]["copied"] == {"body": "a"}
+    wrong = ask("propose-schema", SAMPLE, directives="set-column :n exp:{9223372036854775807 + 1}")
+    assert (wrong["records"], len(wrong["errors"])) == ([], 2)
+    with pytest.raises(BadRequestError, match="precondition in SQL"):
+        ask("propose-schema", SAMPLE, preconditionLanguage="SQL", preconditionSQL="body = 'a'")

@@ -11,9 +11,9 @@ import datetime
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -101,6 +101,17 @@ _PARSING: Final = re.compile(r"parse-(?:as-)?(csv|json|log|xml)[\w-]*\s+:?(\w+)(
 _PARSERS: Final = {"CSVParser": "csv", "JSONParser": "json"}
 _DELIMITERS: Final = {"TDF": "\t", "Tab Delimited": "\t", "PDL": "|", "Pipe Delimited": "|"}
 _WORD: Final = re.compile(r"\w+")
+_XML_STEP: Final = re.compile(r"(//?)(@?[A-Za-z_][\w.-]*)(?:\[\d+\])?(?:/text\(\))?")
+"""A step of a path that names an element or an attribute."""
+_JSON_STEP: Final = re.compile(r"(\.)([A-Za-z_][\w-]*)(?:\[\d+\])?")
+_SAMPLE: Final = (("name", Schema.STRING), ("city", Schema.STRING), ("amount", Schema.DOUBLE))
+"""The values of a document that a stage converts whatever it has."""
+_HIERARCHY: Final = "HierarchyToRelational"
+_NODES: Final = "node"
+"""The name of the keys of a hierarchy."""
+
+Path = tuple[str, ...]
+"""The names from the root of a document to a value; that of an attribute begins with ``@``."""
 
 
 class ParsedText(msgspec.Struct):
@@ -111,6 +122,12 @@ class ParsedText(msgspec.Struct):
     fields: list[tuple[str, Schema]]
     """The values inside of it."""
     delimiter: str = ","
+    paths: dict[str, Path] = {}
+    """Where the values of a document are, by field; without one, below its root."""
+    repeated: Path = ()
+    """The element that the document has several times, with the fields as its children."""
+    line_format: str = ""
+    """The format of a line of a log, as the plugin LogParser calls it; "" for the common one."""
 
 
 class GenerationHints:
@@ -122,7 +139,12 @@ class GenerationHints:
 
     def list_all(self, stage: str) -> tuple[object, ...]:
         """Return all hints for a source, to tell whether they have changed."""
-        return self.domains.joined, self.find_parsed_texts(stage), self.list_required(stage)
+        return (
+            self.domains.joined,
+            self.find_parsed_texts(stage),
+            self.list_required(stage),
+            self.find_hierarchy(stage),
+        )
 
     def find_parsed_texts(self, stage: str) -> dict[str, ParsedText]:
         """Return what stages directly after a source take apart, by field in lower case."""
@@ -134,6 +156,15 @@ class GenerationHints:
         """Return the words of recipes after a source, in lower case: such fields are better not null."""
         recipes = (r.plugin.properties.get(_RECIPE, "") for r in self._list_readers(stage))
         return {word for recipe in recipes for word in _WORD.findall(recipe.lower())}
+
+    def find_hierarchy(self, stage: str) -> tuple[str, str] | None:
+        """Return the fields with the parent and the child in a hierarchy, in lower case; None without one."""
+        for each in self._list_readers(stage):
+            given = each.plugin.properties
+            parent, child = given.get("parentField", ""), given.get("childField", "")
+            if each.plugin.name == _HIERARCHY and parent and child:
+                return parent.lower(), child.lower()
+        return None
 
     def _list_readers(self, stage: str) -> list[StageUse]:
         targets = {each.target for each in self._document.connections if each.source == stage}
@@ -148,7 +179,9 @@ def _find(stage: StageUse) -> Iterator[tuple[str, ParsedText]]:
     if form is not None and schema is not None:
         delimiter = _DELIMITERS.get(properties.get("format", ""), ",")
         fields = [(each.name, each.schema) for each in schema]
-        yield properties.get("field", "body"), ParsedText(form, fields, delimiter)
+        paths = _read_paths(properties.get("mapping", ""), _JSON_STEP)
+        yield properties.get("field", "body"), ParsedText(form, fields, delimiter, paths)
+    yield from _find_documents(stage.plugin.name, properties, schema)
     recipe = properties.get(_RECIPE, "")
     for form, field, delimiter in _PARSING.findall(recipe):
         text = f"{recipe} {' '.join(schema.field_names if schema else ())}"
@@ -159,6 +192,59 @@ def _find(stage: StageUse) -> Iterator[tuple[str, ParsedText]]:
             inner = [(each.name.removeprefix(f"{field}_"), each.schema) for each in schema]
             fields = [each for each in inner if each[0] != field]
         yield field, ParsedText(form, fields, delimiter if len(delimiter) == 1 else ",")
+
+
+def _find_documents(
+    plugin: str, properties: Mapping[str, str], schema: Schema | None
+) -> Iterator[tuple[str, ParsedText]]:
+    """Yield the fields with XML, or with lines of logs, that a plugin takes apart."""
+    match plugin:
+        case "LogParser":
+            form = properties.get("logFormat", "")
+            yield properties.get("inputName", ""), ParsedText("log", [], line_format=form)
+        case "XMLToJSON":
+            yield properties.get("inputField", ""), ParsedText("xml", list(_SAMPLE))
+        case "XMLMultiParser" if schema is not None:
+            fields = [(each.name, each.schema) for each in schema]
+            path = _read_path(properties.get("xPath", ""), _XML_STEP)
+            yield properties.get("field", ""), ParsedText("xml", fields, repeated=path)
+        case "XMLParser":
+            paths = _read_paths(properties.get("xPathMappings", ""), _XML_STEP)
+            pairs = (
+                each.partition(":") for each in properties.get("fieldTypeMapping", "").split(",")
+            )
+            types = {name.strip(): type.strip().lower() for name, _, type in pairs}
+            simple = {each.value for each in Type if each.is_simple}
+            fields = [
+                (name, Schema.of(Type(types[name])) if types.get(name) in simple else Schema.STRING)
+                for name in paths
+            ]
+            yield properties.get("input", ""), ParsedText("xml", fields, paths=paths)
+
+
+def _read_paths(text: str, step: re.Pattern[str]) -> dict[str, Path]:
+    """Return the paths of a mapping ``field:path,field:path``, but for those that are no plain paths."""
+    found: dict[str, Path] = {}
+    for entry in text.split(","):
+        name, _, path = entry.partition(":")
+        read = _read_path(path.replace("%2C", ",").replace("%3A", ":"), step)
+        if read:
+            found[name.strip()] = read
+    return found
+
+
+def _read_path(text: str, step: re.Pattern[str]) -> Path:
+    """Return the names of a path such as ``/book/title`` or ``$.name.first``; none for any other path."""
+    rest, names = text.strip().removeprefix("$"), list[str]()
+    while rest:
+        found = step.match(rest)
+        if found is None:
+            return ()
+        if found[1] == "//" and not names:
+            names.append("record")
+        names.append(found[2])
+        rest = rest[found.end() :]
+    return tuple(names)
 
 
 def _read_schema(text: str | None) -> Schema | None:
@@ -183,10 +269,15 @@ def build_text_maker(text: ParsedText) -> MakeText:
         case "csv":
             return lambda person, random: _write_line(make_values(person, random), text.delimiter)
         case "json":
-            return lambda person, random: json.dumps(dict(make_values(person, random)))
+            return lambda person, random: json.dumps(_nest(make_values(person, random), text.paths))
+        case "xml" if text.repeated:
+            return lambda person, random: _write_elements(
+                [make_values(person, random) for _ in range(random.randint(1, _MOST_ELEMENTS))],
+                text.repeated,
+            )
         case "xml":
-            return lambda person, random: _write_xml(make_values(person, random))
-    return _make_log_line
+            return lambda person, random: _write_xml(make_values(person, random), text.paths)
+    return _LOG_LINES.get(text.line_format, _make_log_line)
 
 
 def _write_line(values: Sequence[tuple[str, Any]], delimiter: str) -> str:
@@ -196,22 +287,123 @@ def _write_line(values: Sequence[tuple[str, Any]], delimiter: str) -> str:
     return delimiter.join(cleaned)
 
 
-def _write_xml(values: Sequence[tuple[str, Any]]) -> str:
-    inner = "".join(
-        f"<{name}>{html.escape(str(value), quote=False)}</{name}>" for name, value in values
+def _nest(values: Iterable[tuple[str, Any]], paths: Mapping[str, Path]) -> dict[str, Any]:
+    """Return the tree of values at paths; one without a path is at its name."""
+    tree: dict[str, Any] = {}
+    for name, value in values:
+        *parents, last = paths.get(name, (name,))
+        place = tree
+        for each in parents:
+            inner = place.setdefault(each, {})
+            place = inner if isinstance(inner, dict) else {}
+        place.setdefault(last, value)
+    return tree
+
+
+def _write_xml(values: Sequence[tuple[str, Any]], paths: Mapping[str, Path]) -> str:
+    """Return a document with values at paths; it has the root of the first one."""
+    tree = _nest(values, paths)
+    roots = [path[0] for path in paths.values()]
+    if not roots:
+        return _write_element("record", tree)
+    inner = tree.get(roots[0])
+    if not isinstance(inner, dict) and len(tree) == 1:
+        return _write_element(roots[0], inner)
+    others = {name: value for name, value in tree.items() if name not in roots}
+    return _write_element(roots[0], {**(inner if isinstance(inner, dict) else {}), **others})
+
+
+def _write_elements(elements: Sequence[Sequence[tuple[str, Any]]], path: Path) -> str:
+    """Return a document that has elements at a path."""
+    *parents, last = path
+    shown = elements if parents else elements[:1]  # a document has one root
+    text = "".join(_write_element(last, dict(values)) for values in shown)
+    for name in reversed(parents):
+        text = f"<{name}>{text}</{name}>"
+    return text
+
+
+def _write_element(name: str, value: Any) -> str:
+    if not isinstance(value, dict):
+        shown = value if isinstance(value, str) else json.dumps(value)
+        return f"<{name}>{html.escape(shown, quote=False)}</{name}>"
+    attributes = "".join(
+        f' {key[1:]}="{html.escape(str(each))}"' for key, each in value.items() if key[0] == "@"
     )
-    return f"<record>{inner}</record>"
+    inner = "".join(_write_element(key, each) for key, each in value.items() if key[0] != "@")
+    return f"<{name}{attributes}>{inner}</{name}>"
+
+
+class _Request(NamedTuple):
+    """A request as servers log it."""
+
+    address: str
+    at: datetime.datetime
+    path: str
+    status: int
+    size: int
+    agent: str
+
+    @property
+    def time(self) -> str:
+        return self.at.strftime("%d/%b/%Y:%H:%M:%S +0000")
+
+
+def _make_request(person: Person, random: Random) -> _Request:
+    return _Request(
+        person.make("internet.ip_v4"),
+        _FIRST_REQUEST + datetime.timedelta(seconds=random.randint(0, 28 * 86_400)),
+        random.choice(_PATHS),
+        random.choice((200, 200, 200, 304, 404, 500)),
+        random.randint(100, 9999),
+        person.make("internet.user_agent"),
+    )
 
 
 def _make_log_line(person: Person, random: Random) -> str:
     """Return a line in the common format of web servers."""
-    day, hour = random.randint(1, 28), random.randint(0, 23)
-    minute, second = random.randint(0, 59), random.randint(0, 59)
-    at = f"{day:02d}/Jan/2025:{hour:02d}:{minute:02d}:{second:02d} +0000"
-    status = random.choice((200, 200, 200, 304, 404, 500))
-    request = f"GET {random.choice(_PATHS)} HTTP/1.1"
-    address = person.make("internet.ip_v4")
-    return f'{address} - - [{at}] "{request}" {status} {random.randint(100, 9999)}'
+    made = _make_request(person, random)
+    request = f"GET {made.path} HTTP/1.1"
+    return f'{made.address} - - [{made.time}] "{request}" {made.status} {made.size}'
+
+
+def _make_combined_line(person: Person, random: Random) -> str:
+    """Return a line in the combined format of web servers."""
+    made = _make_request(person, random)
+    request = f"GET {made.path} HTTP/1.1"
+    return (
+        f'{made.address} - - [{made.time}] "{request}" {made.status} {made.size} '
+        f'"https://www.example.com/" "{made.agent}"'
+    )
+
+
+def _make_s3_line(person: Person, random: Random) -> str:
+    """Return a line of the access log of an S3 bucket."""
+    made = _make_request(person, random)
+    key = made.path.lstrip("/") or "-"
+    return (
+        f"79a59df900b949e5 sales [{made.time}] {made.address} - 3E57427F3E{random.randint(10, 99)} "
+        f'REST.GET.OBJECT {key} "GET {made.path} HTTP/1.1" {made.status} - {made.size} {made.size} '
+        f'{random.randint(5, 90)} {random.randint(5, 90)} "https://www.example.com/" "{made.agent}" -'
+    )
+
+
+def _make_cloudfront_line(person: Person, random: Random) -> str:
+    """Return a line of the log of a Cloudfront distribution, whose values are separated by tabs."""
+    made = _make_request(person, random)
+    day, time = made.at.strftime("%Y-%m-%d"), made.at.strftime("%H:%M:%S")
+    start = [day, time, "FRA2", str(made.size), made.address, "GET", "d1.cloudfront.net"]
+    return "\t".join([*start, made.path, str(made.status), "-", made.agent, "-", "-"])
+
+
+_FIRST_REQUEST: Final = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
+_MOST_ELEMENTS: Final = 3
+_LOG_LINES: Final[dict[str, MakeText]] = {
+    "CLF": _make_combined_line,
+    "S3": _make_s3_line,
+    "Cloudfront": _make_cloudfront_line,
+}
+"""What makes lines, by the format of LogParser."""
 
 
 _NULLS: Final = 0.05
@@ -241,6 +433,7 @@ class RecordGenerator:
         self._provider = load_provider(self._random.getrandbits(32))
         self._texts: Final = hints.find_parsed_texts(stage)
         self._required: Final = hints.list_required(stage)
+        self._hierarchy: Final = hints.find_hierarchy(stage)
         self._makers: Final = {
             field.name: self._build_maker(field.name, field.schema, stage, hints.domains)
             for field in schema
@@ -258,6 +451,10 @@ class RecordGenerator:
 
     def _build_maker(self, name: str, schema: Schema, stage: str, domains: KeyDomains) -> MakeField:
         domain, random = domains.find(name, stage), self._random
+        if self._hierarchy is not None and name.lower() in self._hierarchy:
+            make_node = self._build_node_maker(name, schema)
+            if make_node is not None:
+                return make_node
         text = self._texts.get(name.lower())
         if text is not None and schema.non_nullable in (Schema.STRING, Schema.BYTES):
             write_text = build_text_maker(text)
@@ -275,6 +472,20 @@ class RecordGenerator:
         if not schema.is_nullable or name.lower() in self._required:
             return lambda _, person: make(person, random)
         return lambda _, person: None if random.random() < _NULLS else make(person, random)
+
+    def _build_node_maker(self, name: str, schema: Schema) -> MakeField | None:
+        """Return what makes the children of a tree, one for each record, and their parents.
+
+        The parent of each child is one of an earlier record; that of the first child is null, or the child.
+        """
+        assert self._hierarchy is not None
+        write = _build_key_writer(schema.non_nullable, _NODES)
+        if write is None:
+            return None
+        if name.lower() != self._hierarchy[0]:
+            return lambda number, _: write(number)
+        root = None if schema.is_nullable else write(1)
+        return lambda number, _: write(number // 2) if number > 1 else root
 
 
 def _build_key_writer(schema: Schema, domain: str) -> Callable[[int], Any] | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import re
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from localcdap.api import StageError
 from localcdap.api.errors import BadRequestError
 from localcdap.files.formats import (
     BLOB,
@@ -23,6 +26,7 @@ from localcdap.files.formats import (
     detect_input_facts,
     read_input_head,
 )
+from localcdap.files.rows import RowReader
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
 
 OUTPUT_FORMATS: Final = ("csv", "tsv", "json", "parquet", "excel")
@@ -33,6 +37,8 @@ _OUTPUT_SUFFIXES: Final = {
     **dict.fromkeys([".parquet", ".pq"], "parquet"),
     **dict.fromkeys([".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"], "excel"),
 }
+_LOOKED_AT: Final = 100
+"""The first rows that may have a column ``body``, where only rows tell the columns."""
 _WHOLE_FILES: Final = {"parse-as-excel": BLOB, "parse-as-avro-file": BLOB, "parse-as-hl7": DOCUMENT}
 """The directives whose column has a whole file."""
 _FIRST_LINES: Final = {
@@ -69,8 +75,9 @@ def find_first_directive(recipe: BuiltRecipe) -> tuple[str, bool] | None:
 def detect_recipe_format(file: FileInput, first: tuple[str, bool] | None) -> FileFormat:
     """Return how a file is read to which a recipe is applied.
 
-    :param first: see :func:`find_first_directive`. Unless the format is given, such a recipe gets the lines
-        of a text file, or the whole file where the directive parses one.
+    :param first: see :func:`find_first_directive`. Unless the format is given, or the file has a column
+        ``body``, such a recipe gets the lines of a text file, or the whole file where the directive parses
+        one.
     :raises BadRequestError: as :func:`.files.formats.detect_format`.
     """
     if file.format is not None or first is None or not first[1]:
@@ -78,11 +85,26 @@ def detect_recipe_format(file: FileInput, first: tuple[str, bool] | None) -> Fil
     head = read_input_head(file.path)
     facts = detect_input_facts(file, head)
     format = build_format(msgspec.structs.replace(file, skip_lines=None), facts)
-    names = {name.strip().lower() for name in facts.columns} if format.header else set()
-    if format.format in DELIMITED and BODY in names:
+    if _has_body(file, format):
         return format
     body_format = _find_body_format(format.format, first[0], head.content)
     return build_format(msgspec.structs.replace(file, format=body_format), facts)
+
+
+def _has_body(file: FileInput, format: FileFormat) -> bool:
+    """Return whether the columns of a file, or of its first rows, have the name ``body`` in any case."""
+    if format.format in (TEXT, DOCUMENT, BLOB):
+        return False
+    try:
+        with contextlib.closing(RowReader(file, format)) as reader:
+            if reader.schema is not None:
+                names = reader.schema.field_names
+            else:
+                rows = itertools.islice(reader, _LOOKED_AT)
+                names = [name for row in rows if isinstance(row, dict) for name in row]
+    except StageError:
+        return False  # the file is of another format than its name and its beginning say
+    return BODY in map(str.lower, names)
 
 
 def _find_body_format(format: str, directive: str, head: bytes) -> str:

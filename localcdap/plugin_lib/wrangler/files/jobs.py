@@ -6,11 +6,9 @@ import contextlib
 import pickle
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
-
-import msgspec
 
 from localcdap.api import Schema
 from localcdap.api.directive import Directive, DirectiveError
@@ -18,10 +16,9 @@ from localcdap.api.directive.rows import Columns
 from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
 from localcdap.expectations.results import RuleResult
-from localcdap.expectations.rules import Expectation
 from localcdap.files.delimited import UnreadableRow
-from localcdap.files.formats import FileInput, describe_format
-from localcdap.files.rows import Item, RowReader
+from localcdap.files.formats import describe_format
+from localcdap.files.rows import Item
 from localcdap.files.writers import OutputFile
 from localcdap.plugin_lib.wrangler.files.formats import (
     detect_recipe_format,
@@ -35,27 +32,22 @@ from localcdap.plugin_lib.wrangler.files.spark_rows import (
     SparkWork,
     plan_work,
 )
+from localcdap.plugin_lib.wrangler.files.tasks import FileProgress, FileTask, RowProblem, StageRules
 from localcdap.plugin_lib.wrangler.files.totals import OutputRules, TotalsCounter
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
-from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
+from localcdap.plugin_lib.wrangler.recipe.builder import (
+    ALL_FIELDS,
+    BuiltRecipe,
+    find_row_schema,
+    select_row,
+)
+from localcdap.plugin_lib.wrangler.recipe.input import InputRows
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, propose_schema, to_columns
 from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directives
 from localcdap.plugin_lib.wrangler.recipe.samples import SchemaInference
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
 from localcdap.plugin_lib.wrangler.workspaces.tables import SampleTables
-from localcdap.workspace_views import ColumnTotals
-
-
-class RowProblem(msgspec.Struct):
-    """Why a row of the input is not in the output."""
-
-    row: int
-    """Its number, from 1, without a line of names."""
-    message: str
-    code: int = 0
-    is_sent: bool = False
-    """Whether a directive sent it to the error port; otherwise it failed."""
 
 
 class ErrorFile:
@@ -93,59 +85,6 @@ _MOST_PROBLEMS: Final = 10
 """Problems that an answer lists; all are counted, and written to the file of errors."""
 
 
-class FileTask(msgspec.Struct):
-    """A recipe to apply to a file."""
-
-    input: FileInput
-    output: str | None = None
-    """None to count the rows only."""
-    output_format: str | None = None
-    """By default that of the name."""
-    errors: str | None = None
-    """A file for the rows that are left out: JSON lines with row, message, code and record."""
-    skips_failures: bool = False
-    """Whether rows for which the recipe fails are left out; otherwise the first one ends the job."""
-    counts: bool = False
-    """Whether it is counted what the columns of the result are like."""
-    expectations: list[Expectation] = []
-    """The rules for the rows of the output."""
-    spark_folder: str | None = None
-    """An empty folder for the files of Spark, which then runs the recipe; None to run it here."""
-    needs_spark: bool = False
-    """Whether it is an error when Spark cannot run the recipe; otherwise it runs here, with a warning."""
-
-
-class FileProgress(msgspec.Struct):
-    """How far a job is."""
-
-    is_done: bool = False
-    share: float | None = None
-    """From 0 to 1; None when it is not known."""
-    rows_in: int = 0
-    rows_out: int = 0
-    failed: int = 0
-    """Rows that are left out because the recipe failed, or they could not be read."""
-    sent: int = 0
-    """Rows that a directive sent to the error port."""
-    problems: list[RowProblem] = []
-    """The first ones."""
-    replaced_bytes: int = 0
-    """Bytes that do not belong to UTF-8, and were read as Windows-1252."""
-    format: str = ""
-    """How the input was read, such as ``csv with ';', names in the first line``."""
-    schema: Schema | None = None
-    """Of the output, when it is done."""
-    warnings: list[str] = []
-    columns: list[ColumnTotals] = []
-    """What the columns of the result are like, when it is done and was asked for."""
-    expectations: list[RuleResult] = []
-    """The results of the rules, when it is done."""
-    phase: str = ""
-    """What a job with Spark does: ``reading`` or ``writing``; else empty."""
-    waits_for: SparkWork | None = None
-    """What Spark has to do before the job goes on, see :func:`continue_job`."""
-
-
 class FileJob:
     """A recipe that is applied to a file. One thread uses it at a time.
 
@@ -157,9 +96,14 @@ class FileJob:
     """
 
     def __init__(
-        self, task: FileTask, recipe: BuiltRecipe, tables: SampleTables | None = None
+        self,
+        task: FileTask,
+        recipe: BuiltRecipe,
+        tables: SampleTables | None = None,
+        stage: StageRules | None = None,
     ) -> None:
         self._task = task
+        self._stage = stage = stage or StageRules()
         tables = tables or SampleTables()
         self._lookups = tables.lookups
         self._output_format = (
@@ -167,15 +111,9 @@ class FileJob:
         )
         format = detect_recipe_format(task.input, find_first_directive(recipe))
         _check_names(task)
-        self._reader = RowReader(task.input, format)
-        self.progress = FileProgress(format=describe_format(self._reader.format))
-        columns = to_columns(self._reader.schema, tables.find_shape)
-        found = propagate(recipe.steps, columns)
-        if found.errors:
-            raise BadRequestError(
-                "; ".join(each.text for each in found.errors), "Correct the recipe."
-            )
-        self.progress.warnings = [*self._reader.warnings, *(each.text for each in found.problems)]
+        self._input = InputRows(task.input, format)
+        self.progress = FileProgress(format=describe_format(self._input.format))
+        self._find_shape = tables.find_shape
         self._errors = ErrorFile(task.errors)
         self._found: list[tuple[RowProblem, Any]] = []
         """Problems that are not reported yet."""
@@ -183,8 +121,8 @@ class FileJob:
         """When the step ends; rows that wait for it are few, so that a slow directive does not keep it."""
         self._written = 0
         """The number of the last row of the input whose rows are written."""
-        self._user_directives = _list_user_directives(recipe)
-        self._steps = self._run(found.directives, found.after)
+        self._recipe = recipe
+        self._steps = self._run()
 
     def work(self, seconds: float) -> FileProgress:
         """Continue for some seconds, and return how far the job is.
@@ -201,7 +139,7 @@ class FileJob:
             self.close()
             raise
         self.progress.share = 1.0 if self.progress.is_done else self._find_share()
-        self.progress.replaced_bytes = self._reader.replaced
+        self.progress.replaced_bytes = self._input.replaced
         return self.progress
 
     def take_made_rows(self) -> None:
@@ -215,23 +153,49 @@ class FileJob:
     def _find_share(self) -> float | None:
         if self.progress.phase == _WRITING:
             return self._written / max(1, self.progress.rows_in)
-        return self._reader.share
+        return self._input.share
 
     def close(self) -> None:
         """End the job; what is not complete is removed."""
         self._steps.close()
-        self._reader.close()
+        self._input.close()
         self._errors.discard()
 
-    def _run(self, directives: Sequence[Directive], after: Columns) -> Generator[None]:
-        executor = RecipeExecutor(directives, {}, lookups=self._lookups)
+    def _run(self) -> Generator[None]:
+        yield from self._input.find_types()
+        yield from self._apply(*self._propagate())
+
+    def _propagate(self) -> tuple[Sequence[Directive], Columns]:
+        """Return the directives, and the columns after them, for the rows of the input.
+
+        :raises BadRequestError: when the recipe cannot run on such rows.
+        """
+        stage = self._stage
+        row_schema = find_row_schema(stage.field, self._input.schema)
+        if row_schema is not None and not row_schema.field_names:
+            raise BadRequestError(
+                f"The input has no column '{stage.field}', which the recipe gets.",
+                "Change the property 'field' of the stage.",
+            )
+        columns = to_columns(row_schema, self._find_shape)
+        found = propagate([*stage.precondition, *self._recipe.steps], columns)
+        if found.errors:
+            raise BadRequestError(
+                "; ".join(each.text for each in found.errors), "Correct the recipe."
+            )
+        self.progress.warnings = [*self._input.warnings, *(each.text for each in found.problems)]
+        return found.directives, found.after
+
+    def _apply(self, directives: Sequence[Directive], after: Columns) -> Generator[None]:
+        executor = RecipeExecutor(directives, self._stage.arguments, lookups=self._lookups)
         executor.start()
-        known = propose_schema(after)
+        known = self._stage.schema or propose_schema(after)
         if self._task.spark_folder is not None:
-            if self._reader.schema is not None and known is not None:
-                yield from self._run_with_spark(executor, self._reader.schema, known)
+            reason = self._find_obstacle(known)
+            if self._input.schema is not None and known is not None and not reason:
+                yield from self._run_with_spark(executor, self._input.schema, known)
                 return
-            self._refuse_spark()
+            self._refuse_spark(reason)
         if known is not None:
             output = _Output(self._task, self._output_format, known, self._add_problem)
             with output.file:
@@ -269,13 +233,20 @@ class FileJob:
                     yield
                 self._finish(output)
 
-    def _refuse_spark(self) -> None:
+    def _find_obstacle(self, known: Schema | None) -> str:
+        """Return why Spark cannot run the recipe, as a clause; "" when it can."""
+        if self._input.schema is None or known is None:
+            return "only the data tell the columns of the recipe"
+        if self._stage.precondition or self._stage.field != ALL_FIELDS:
+            return "its stage has a precondition, or gives it one field"
+        return ""
+
+    def _refuse_spark(self, obstacle: str) -> None:
         """Say why Spark does not run the recipe.
 
         :raises BadRequestError: when it has to.
         """
-        where = "recipe" if self._reader.schema is not None else "input"
-        reason = f"Spark cannot run the recipe: only the data tell the columns of the {where}."
+        reason = f"Spark cannot run the recipe: {obstacle}."
         if self._task.needs_spark:
             raise BadRequestError(reason, "Run it without Spark: --no-spark.")
         self.progress.warnings.append(f"{reason} It ran here.")
@@ -285,7 +256,9 @@ class FileJob:
     ) -> Generator[None]:
         """Store the rows, wait until Spark has made those of the result, and write these."""
         assert self._task.spark_folder is not None
-        work = plan_work(self._task.spark_folder, row_schema, known, self._user_directives)
+        work = plan_work(
+            self._task.spark_folder, row_schema, known, _list_user_directives(self._recipe)
+        )
         output = _Output(self._task, self._output_format, known, self._add_problem)
         with output.file:
             self.progress.phase = _READING
@@ -311,7 +284,7 @@ class FileJob:
     def _store_rows(self, work: SparkWork, unreadable: dict[int, UnreadableRow]) -> Generator[None]:
         waiting: list[tuple[int, dict[str, Any]]] = []
         with contextlib.closing(RowsFile(work)) as file:
-            for number, item in enumerate(self._reader, 1):
+            for number, item in enumerate(self._input, 1):
                 self.progress.rows_in = number
                 if isinstance(item, UnreadableRow):
                     unreadable[number] = item
@@ -330,7 +303,7 @@ class FileJob:
         self, executor: RecipeExecutor, output: _Output, number: int, item: Item
     ) -> None:
         """Take a row out for which Spark says that the recipe fails, with the message that it has here."""
-        answer = None if isinstance(item, UnreadableRow) else executor.run(item)
+        answer = None if isinstance(item, UnreadableRow) else executor.run(self._input.widen(item))
         if isinstance(answer, list):  # the conversion of one of its rows fails
             output.write([(number, row) for row in answer])
         else:
@@ -340,9 +313,12 @@ class FileJob:
         """Yield the rows that the recipe makes, each with the number of its row of the input."""
         made: list[tuple[int, Any]] = []
         progress, run = self.progress, executor.run
-        for number, item in enumerate(self._reader, 1):
+        select = None if self._stage.field == ALL_FIELDS else self._select
+        for number, item in enumerate(self._input, 1):
             progress.rows_in = number
-            answer = None if isinstance(item, UnreadableRow) else run(item)
+            answer = None
+            if not isinstance(item, UnreadableRow):
+                answer = run(item if select is None else select(item))
             if isinstance(answer, list):
                 made += [(number, row) for row in answer]
             else:
@@ -352,6 +328,9 @@ class FileJob:
                 made = []
         yield made
 
+    def _select(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
+        return select_row(self._stage.field, self._input.schema, item)
+
     def _add_failure(
         self, number: int, item: Item, failure: RowFailure | None, position: int
     ) -> None:
@@ -360,7 +339,8 @@ class FileJob:
             return
         assert failure is not None
         is_sent = failure.kind == SENT
-        where = f"directive {position}, " if position and not is_sent else ""
+        number_in_recipe = position - len(self._stage.precondition)
+        where = f"directive {number_in_recipe}, " if number_in_recipe > 0 and not is_sent else ""
         problem = RowProblem(number, where + failure.message, failure.code, is_sent)
         self._add_problem(problem, item)
 
@@ -374,7 +354,8 @@ class FileJob:
         :raises BadRequestError: for the first row that fails, when such rows are not to be left out.
         """
         for problem, record in sorted(self._found, key=lambda each: each[0].row):
-            if not problem.is_sent and not self._task.skips_failures:
+            is_failing = self._stage.fails_for_errors if problem.is_sent else True
+            if is_failing and not self._task.skips_failures:
                 raise BadRequestError(
                     f"Row {problem.row}: {problem.message}",
                     "Correct the recipe or the row, or leave out rows that fail.",
@@ -414,13 +395,28 @@ class _Output:
         self.totals = TotalsCounter(schema) if task.counts else None
 
     def write(self, rows: Sequence[tuple[int, Any]]) -> None:
-        records: list[tuple[int, dict[str, Any]]] = []
+        """Convert rows, those of the same row of the input after each other, and write them.
+
+        If the conversion of one fails, none of its row of the input is written, as in a run.
+        """
+        numbers: list[int] = []
+        records: list[dict[str, Any]] = []
+        failed = 0
         for number, row in rows:
+            if number == failed:
+                continue
             try:
-                records.append((number, self._convert(row)))
+                record = self._convert(row)
             except DirectiveError as error:
                 self._fail(RowProblem(number, str(error)), row)
-        self.add([number for number, _ in records], [record for _, record in records])
+                failed = number
+                while numbers and numbers[-1] == number:
+                    numbers.pop()
+                    records.pop()
+                continue
+            numbers.append(number)
+            records.append(record)
+        self.add(numbers, records)
 
     def add(self, numbers: Sequence[int], records: Sequence[dict[str, Any]]) -> None:
         """Write records of the output with the numbers of their rows; rules may take some out."""
@@ -491,14 +487,19 @@ _JOBS: Final[dict[str, FileJob]] = {}
 
 
 def start_job(
-    name: str, task: FileTask, recipe: BuiltRecipe, tables: SampleTables | None = None
+    name: str,
+    task: FileTask,
+    recipe: BuiltRecipe,
+    tables: SampleTables | None = None,
+    stage: StageRules | None = None,
 ) -> None:
     """Begin a job.
 
     :param tables: those that the recipe names; None: there are none.
+    :param stage: what the stage of the recipe does besides; None: nothing.
     """
     end_job(name)
-    _JOBS[name] = FileJob(task, recipe, tables)
+    _JOBS[name] = FileJob(task, recipe, tables, stage)
 
 
 def continue_job(name: str, seconds: float, *, has_made_rows: bool = False) -> FileProgress:

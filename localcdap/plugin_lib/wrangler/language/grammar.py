@@ -68,8 +68,20 @@ class SourcePositions:
 
 def mask_macros(text: str) -> tuple[str, bool]:
     """Return the text with every macro masked, and whether it holds macros. Takes linear time."""
+    spans = find_macros(text)
+    parts: list[str] = []
+    done = 0
+    for start, end in spans:
+        parts += (text[done:start], MASK * (end - start))
+        done = end
+    parts.append(text[done:])
+    return "".join(parts), bool(spans)
+
+
+def find_macros(text: str) -> list[tuple[int, int]]:
+    """Return where the macros of a text begin and end, without those inside of others."""
     if "${" not in text:
-        return text, False
+        return []
     opened: list[int] = []
     spans: list[tuple[int, int]] = []
     for found in re.finditer(r"\$\{|[{}\n]", text):
@@ -84,13 +96,7 @@ def mask_macros(text: str) -> tuple[str, bool]:
                 spans.append((start, found.end()))
         elif mark == "\n":
             opened.clear()
-    parts: list[str] = []
-    done = 0
-    for start, end in spans:
-        parts += (text[done:start], MASK * (end - start))
-        done = end
-    parts.append(text[done:])
-    return "".join(parts), bool(spans)
+    return spans
 
 
 def split_lines(text: str) -> Iterator[RecipeLine]:

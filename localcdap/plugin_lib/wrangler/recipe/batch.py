@@ -136,7 +136,7 @@ def describe_failure(error: BaseException, directive: str) -> RowFailure:
     message = str(error)
     if not isinstance(error, DirectiveError):
         message = message or type(error).__name__
-    return _make_failure(format_failure_prefix(directive) + message)
+    return make_failure(format_failure_prefix(directive) + message)
 
 
 _Calls = tuple[str, Any, Any]
@@ -293,7 +293,7 @@ class _BatchRun:
             half = _find_boundary(origins)
             if not half:
                 message = error.message if isinstance(error, LocalcdapError) else str(error)
-                failure = self._add_record(_make_failure(message), origins[0])
+                failure = self._add_record(make_failure(message), origins[0])
                 self.failures.append((origins[0], failure))
                 return
             yield from self._encode(records[:half], origins[:half], inputs)
@@ -332,7 +332,8 @@ def _find_boundary(origins: list[int]) -> int:
     return 0
 
 
-def _make_failure(message: str) -> RowFailure:
+def make_failure(message: str) -> RowFailure:
+    """Return the failure of a record, with a message of limited length."""
     return RowFailure(FAILURE, 0, _shorten(message))
 
 

@@ -10,7 +10,7 @@ with :class:`DirectiveBuilder`, since directives may keep state while they run o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -29,7 +29,7 @@ from localcdap.api.directive import (
     plugin,
 )
 from localcdap.api.directive.argument import ArgumentKind
-from localcdap.api.schema import Type
+from localcdap.api.schema import Schema, Type
 from localcdap.plugin_lib.wrangler.language import (
     DirectiveCall,
     ExpressionSource,
@@ -94,6 +94,37 @@ class Precondition(Directive):
         if found.type.is_nullable:
             frame.fail_where(found.column.isNull(), self._explain())
         frame.keep_where(~f.coalesce(found.column, f.lit(False)))
+
+
+ALL_FIELDS: Final = "*"
+"""The property ``field`` of a stage whose recipe gets all fields of a record as columns."""
+WHOLE_RECORD: Final = "#"
+"""The property ``field`` of a stage whose recipe gets the record as the value of one column."""
+
+
+def find_row_schema(field: str, schema: Schema | None) -> Schema | None:
+    """Return the schema of the rows that a recipe gets: all fields, or the one field that is wrangled."""
+    if schema is None or field == ALL_FIELDS:
+        return schema
+    if field == WHOLE_RECORD:
+        return Schema.record("row", [(schema.name or "record", schema)])
+    found = schema.field(field)
+    return Schema.record(schema.name or "row", [] if found is None else [found])
+
+
+def select_row(field: str, schema: Schema | None, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the row that a recipe gets of a record, see :func:`find_row_schema`."""
+    if field == ALL_FIELDS:
+        return record
+    if field == WHOLE_RECORD:
+        return {(schema.name if schema is not None else None) or "record": record}
+    return {field: record.get(field)}
+
+
+def list_precondition(text: str | None) -> tuple[RecipeStep, ...]:
+    """Return the step of a precondition; exports of CDAP have ``false`` where there is none."""
+    text = (text or "").strip()
+    return () if text in ("", "false") else load_precondition(text).steps
 
 
 FindDirective = Callable[[str, str], Any]

@@ -253,7 +253,8 @@ class _RecipeCompiler:
             last = index
         for start in range(max(last, first + 1), count + 1):
             columns = self.recipe.columns[start]
-            if is_known(columns) and self._is_native_from(start, columns):
+            may_fail = not any(map(_may_multiply, self.recipe.directives[first:start]))
+            if is_known(columns) and self._is_native_from(start, columns, may_fail=may_fail):
                 return start, columns
         return count, None
 
@@ -261,11 +262,16 @@ class _RecipeCompiler:
         cls = type(self.recipe.directives[index])
         return cls.native is not Directive.native
 
-    def _is_native_from(self, start: int, columns: Columns) -> bool:
-        """Whether all directives from an index on, and the conversion, are native. Tried without data."""
+    def _is_native_from(self, start: int, columns: Columns, *, may_fail: bool) -> bool:
+        """Whether all directives from an index on, and the conversion, are native. Tried without data.
+
+        :param may_fail: whether a row may fail without the other rows of its record. In the original
+            (wrangler ``RecipePipelineExecutor``) the record fails, which only batches know.
+        """
         frame = self._make_frame(self.frame.to_dataframe().limit(0), columns, carried=())
         frame, reached = self._apply_native_from(start, frame)
-        return reached == len(self.recipe.directives) and self._convert(frame) is not None
+        ended = self._convert(frame) if reached == len(self.recipe.directives) else None
+        return ended is not None and (may_fail or ERROR not in ended.carried)
 
     def _find_variable_users(self) -> dict[int, str]:
         """Find the directives that must run in one pass because they share transient variables."""
@@ -376,6 +382,12 @@ class _RecipeCompiler:
 
     def _explain(self, index: int) -> str:
         return self.reasons.get(index, "it stands between directives that run in batches")
+
+
+def _may_multiply(directive: Directive) -> bool:
+    """Return whether a directive may make several rows of one: frames of Spark can only drop rows."""
+    cls = type(directive)
+    return cls.expand is not Directive.expand and cls.native is Directive.native
 
 
 def _name_by_position(schema: Schema) -> Schema:

@@ -42,7 +42,7 @@ class OutputConverter:
 
     def __init__(self, schema: Schema) -> None:
         self.schema: Final = schema
-        self._fields: Final = [(f.name, _make_converter(f.schema, f.name)) for f in schema]
+        self._fields: Final = [(f.name, make_converter(f.schema, f.name)) for f in schema]
 
     def convert(self, row: Row) -> dict[str, Any]:
         """Convert a row.
@@ -52,7 +52,7 @@ class OutputConverter:
         return {name: convert(row.value(name)) for name, convert in self._fields}
 
 
-def _make_converter(schema: Schema, name: str) -> Convert:
+def make_converter(schema: Schema, name: str) -> Convert:
     convert = _make_non_null_converter(schema.non_nullable, name)
     if schema.is_nullable or schema.type is Type.NULL:
         return convert
@@ -97,9 +97,9 @@ def _make_non_null_converter(schema: Schema, name: str) -> Convert:
     if schema.type.is_simple:
         return _make_simple(schema, name)
     if schema.items is not None:
-        return _make_array(_make_converter(schema.items, name), name)
+        return _make_array(make_converter(schema.items, name), name)
     if schema.values is not None:
-        return _make_map(_make_converter(schema.values, name), name)
+        return _make_map(make_converter(schema.values, name), name)
     if schema.type is Type.RECORD:
         return _make_record(schema, name)
     return _make_union(schema, name) if schema.type is Type.UNION else _keep
@@ -302,7 +302,7 @@ def _make_map(convert: Convert, name: str) -> Convert:
 
 
 def _make_record(schema: Schema, name: str) -> Convert:
-    fields = [(f.name, _make_converter(f.schema, name)) for f in schema]
+    fields = [(f.name, make_converter(f.schema, name)) for f in schema]
 
     def convert_value(value: Any) -> Any:
         if value is None:
@@ -317,7 +317,7 @@ def _make_record(schema: Schema, name: str) -> Convert:
 
 
 def _make_union(schema: Schema, name: str) -> Convert:
-    converters = [_make_converter(member, name) for member in schema.members]
+    converters = [make_converter(member, name) for member in schema.members]
 
     def convert_first(value: Any) -> Any:
         for convert in converters:

@@ -6,18 +6,19 @@ Types that the directives know are used; the others are inferred from the values
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.directive import Directive
+from localcdap.api.directive import Directive, DirectiveError
 from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Lookup
-from localcdap.files.types import infer_value_type, merge_types, replace_unknown
-from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure
+from localcdap.files.types import EXACT_IN_DOUBLE, infer_value_type, merge_types, replace_unknown
+from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure, make_failure
+from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
 
 
 class RecipeSampleResult(msgspec.Struct):
@@ -47,16 +48,34 @@ def run_sample(
     """
     executor = RecipeExecutor(directives, arguments, output, lookups=lookups)
     executor.start()
-    rows: list[Any] = []
-    failures: list[tuple[int, RowFailure]] = []
-    for index, record in enumerate(records):
-        made = executor.run(record)
-        if isinstance(made, RowFailure):
-            failures.append((index, made))
-        else:
-            rows += made
+    results = [executor.run(record) for record in records]
     executor.end()
-    return RecipeSampleResult(rows, failures, output or infer_schema(rows, columns))
+    schema = output
+    if output is None:
+        schema = infer_schema([row for made in _list_made(results) for row in made], columns)
+        if schema is not None:
+            convert = OutputConverter(schema).convert
+            results = [_check(made, convert) for made in results]
+    failures = [(n, each) for n, each in enumerate(results) if isinstance(each, RowFailure)]
+    return RecipeSampleResult(
+        [row for made in _list_made(results) for row in made], failures, schema
+    )
+
+
+def _list_made(results: Iterable[list[Any] | RowFailure]) -> Iterator[list[Any]]:
+    return (made for made in results if not isinstance(made, RowFailure))
+
+
+def _check(
+    made: list[Any] | RowFailure, convert: Callable[[Row], object]
+) -> list[Any] | RowFailure:
+    """Return the failure of a record whose rows cannot be converted to the output, else its rows."""
+    try:
+        for row in () if isinstance(made, RowFailure) else made:
+            convert(row)
+    except DirectiveError as error:
+        return make_failure(str(error))
+    return made
 
 
 def infer_schema(rows: Sequence[Row], columns: Columns) -> Schema | None:
@@ -124,12 +143,14 @@ def infer_column_type(values: Sequence[Any]) -> Schema:
 
 def _merge_values(found: Schema, values: Sequence[Any]) -> Schema:
     """Return the type of values that follow others of a type."""
-    if len(set(map(type, values)) - _SIMPLE) == 0:
-        values = list({type(value): value for value in values}.values())
+    kinds = set(map(type, values))
+    if len(kinds - _SIMPLE) == 0:
+        wide = [each for each in values if type(each) is int and abs(each) > EXACT_IN_DOUBLE]
+        values = [*{type(value): value for value in values}.values(), *wide]
     for value in values:
         found = merge_types(found, infer_value_type(value))
     return found
 
 
 _SIMPLE: Final = frozenset((type(None), bool, int, float, str, bytes))
-"""Classes whose values all have the same type."""
+"""Classes whose values all have the same type, but for large whole numbers."""

@@ -22,6 +22,8 @@ from localcdap.api import Schema
 from localcdap.api.directive import Directive
 from localcdap.api.directive.rows import Columns
 from localcdap.api.garbage_collection import pause_collection
+from localcdap.api.schema import Field
+from localcdap.plugin_lib.wrangler.recipe.batch import make_failure
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, RecipeStep
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
@@ -97,6 +99,15 @@ class _KeptStep(msgspec.Struct):
     """None when the rows were given up."""
 
 
+class _LastStep(msgspec.Struct, frozen=True):
+    """The last step of a recipe, without the records that no record of the output can be made of."""
+
+    step: _KeptStep
+    counts: StepCounts
+    failures: tuple[StepFailure, ...]
+    table: ColumnTable
+
+
 class _RunningStep:
     """The step after the kept ones, as far as it has come.
 
@@ -164,6 +175,7 @@ class WorkspaceEngine:
         self._memory = memory
         self._steps: list[_KeptStep] = []
         self._running: _RunningStep | None = None
+        self._last: _LastStep | None = None
         self._count = 0
         """Of the steps that are known."""
         self._directives: Sequence[Directive] = ()
@@ -173,14 +185,18 @@ class WorkspaceEngine:
     @property
     def counts(self) -> list[StepCounts]:
         """The counts of the steps that ran."""
-        return [each.counts for each in self._steps]
+        last = self._find_last()
+        counts = [each.counts for each in self._steps]
+        return counts if last is None else [*counts[:-1], last.counts]
 
     @property
     def failures(self) -> list[tuple[int, StepFailure]]:
         """The records that are left out, each with the number of the step, from 1."""
-        return [
+        found = [
             (number, each) for number, step in enumerate(self._steps, 1) for each in step.failures
         ]
+        last = self._find_last()
+        return found if last is None else [*found, *((len(self._steps), e) for e in last.failures)]
 
     @property
     def share(self) -> float:
@@ -274,7 +290,42 @@ class WorkspaceEngine:
         :param step: the number of the step, from 1; 0 for the sample; None for the last one.
         """
         number = len(self._steps) if step is None else min(step, len(self._steps))
-        return self._require_table(max(0, number), self._directives)
+        last = self._find_last() if number == len(self._steps) else None
+        return (
+            last.table
+            if last is not None
+            else self._require_table(max(0, number), self._directives)
+        )
+
+    def _find_last(self) -> _LastStep | None:
+        """Return the last step if records of its rows fail, since their values are not of the columns' types.
+
+        So they do in a run, which converts them (wrangler ``RecordConvertor``). None if there are none, and
+        while steps run.
+        """
+        step = self._steps[-1] if self._steps else None
+        if step is None or step.table is None or len(self._steps) < self._count:
+            return None
+        if self._last is None or self._last.step is not step:
+            self._last = self._refuse_unfit(step, step.table)
+        return self._last if self._last.failures else None
+
+    def _refuse_unfit(self, step: _KeptStep, table: ColumnTable) -> _LastStep:
+        known, unfit = self._known[-1], dict[int, str]()
+        for name, column in table.columns.items():
+            schema = known.schema(name)
+            for index, message in (
+                () if schema is None else column.find_unfit(Field(name, schema)).items()
+            ):
+                unfit.setdefault(table.origins[index], message)
+        if not unfit:
+            return _LastStep(step, step.counts, (), table)
+        failures = tuple(StepFailure(each, make_failure(unfit[each])) for each in sorted(unfit))
+        kept, counts = table.without(unfit), step.counts
+        counts = msgspec.structs.replace(
+            counts, rows_out=len(kept), failed=counts.failed + len(failures)
+        )
+        return _LastStep(step, counts, failures, kept)
 
     def _require_table(self, number: int, directives: Sequence[Directive]) -> ColumnTable:
         """Return the rows after so many steps; those that were given up are made again."""

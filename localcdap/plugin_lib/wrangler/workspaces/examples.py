@@ -17,6 +17,7 @@ import msgspec
 from localcdap.api.directive.rows import Columns
 from localcdap.java.dates.simple_date_format import format_simple_date, parse_simple_date
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
+from localcdap.plugin_lib.wrangler.values.date_forms import DATE_FORMS, DAYS
 from localcdap.plugin_lib.wrangler.workspaces.engine import WorkspaceEngine
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
 from localcdap.workspace_views import CandidateList, DirectiveCandidate, ExampleResult
@@ -29,24 +30,6 @@ _CLASSES: Final = (
     (re.compile(r"\w+"), r"\w", "letters and digits"),
 )
 """Patterns of texts, the class of Java's expressions for each of their characters, and what it is called."""
-_DATES: Final = (
-    *("yyyy-MM-dd", "dd.MM.yyyy", "dd/MM/yyyy", "MM/dd/yyyy", "yyyy/MM/dd", "yyyyMMdd"),
-    *("dd-MM-yyyy", "dd MMM yyyy", "MMM dd, yyyy", "dd MMMM yyyy", "MMMM dd, yyyy", "dd.MM.yy"),
-    *(
-        "d.M.yyyy",
-        "d/M/yyyy",
-        "M/d/yyyy",
-        "d.M.yy",
-        "d/M/yy",
-        "M/d/yy",
-        "d MMM yyyy",
-        "MMM d, yyyy",
-    ),
-    *("yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd'T'HH:mm:ss", "dd.MM.yyyy HH:mm", "MM/dd/yyyy HH:mm"),
-    *("yyyy", "yyyy-MM", "MM/yyyy", "MMM yyyy", "EEEE", "MMMM", "HH:mm"),
-)
-_DAYS: Final = 24
-"""How many of these formats have a day, so that a text can be read by them."""
 _FULL_YEAR: Final = re.compile("(19|20)[0-9]{2}")
 _SINGLE: Final = re.compile(r"\b([0-9])\b")
 _LONGEST: Final = 300
@@ -137,14 +120,14 @@ def _replace(
 
 def _propose_dates(column: str, text: str, wanted: str) -> Iterator[Proposal]:
     """Yield the formats in which the text is one date, and the wanted one the same date."""
-    for given in _DATES[:_DAYS]:
+    for given in DATE_FORMS[:DAYS]:
         try:
             moment = parse_simple_date(text, given)
             if format_simple_date(moment, given) != text:
                 continue
         except ValueError:
             continue
-        for made in _DATES:
+        for made in DATE_FORMS:
             if made == given or format_simple_date(moment, made) != wanted:
                 continue
             directives = (

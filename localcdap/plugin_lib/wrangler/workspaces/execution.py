@@ -210,6 +210,7 @@ def execute(
     columns: Columns,
     limit: int,
     lookups: Lookups = MappingProxyType({}),
+    arguments: Mapping[str, str] = MappingProxyType({}),
 ) -> WorkspaceRows:
     """Run a recipe on the rows of a sample.
 
@@ -218,7 +219,7 @@ def execute(
     :param lookups: the tables that the recipe names, by name.
     """
     found = propagate(recipe.steps, columns)
-    executor = RecipeExecutor(found.directives, {}, lookups=lookups)
+    executor = RecipeExecutor(found.directives, arguments, lookups=lookups)
     executor.start()
     made: list[Any] = []
     result = WorkspaceRows(user_directives=_list_user_directives(recipe))

@@ -88,7 +88,7 @@ def find_kinds(column: Column) -> list[str]:
     return ["values", "state"]
 
 
-def make_bins(column: Column, kind: str) -> Bins:
+def make_facet_bins(column: Column, kind: str) -> Bins:
     """Return the bins of a column.
 
     :param kind: one of :func:`find_kinds`.
@@ -473,7 +473,7 @@ def _find_bins(table: ColumnTable, facet: Facet) -> Bins | str:
     name = f"facet {facet.kind}"
     bins: Bins | None = column.facts.get(name)
     if bins is None:
-        bins = column.facts[name] = make_bins(column, facet.kind)
+        bins = column.facts[name] = make_facet_bins(column, facet.kind)
     return bins
 
 

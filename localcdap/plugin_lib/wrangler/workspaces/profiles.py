@@ -14,6 +14,7 @@ from localcdap.api import Schema, Type
 from localcdap.api.record_json import encode_json_record
 from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.wrangler.semantic_types.findings import find_meaning
+from localcdap.plugin_lib.wrangler.values.date_forms import find_date_forms
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column, ColumnTable
 from localcdap.workspace_views import ColumnView, ValueCount, ValueSummary, ViewRequest
 
@@ -123,7 +124,8 @@ def _profile(column: Column) -> ValueSummary:
         blank = pc.equal(pc.utf8_trim_whitespace(values), "")
         profile.empty = pc.sum(counts.filter(blank)).as_py() or 0
         profile.bars = [each.count for each in profile.top[:_BARS]]
-        profile.patterns = _count_forms(frequent, often)
+        profile.patterns, profile.formed = _count_forms(frequent, often), len(frequent)
+        profile.date_forms = find_date_forms(frequent)
         column.facts[_FREQUENT] = frequent
     if len(values):
         _add_range(profile, array, values, kind)

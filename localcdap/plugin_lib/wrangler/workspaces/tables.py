@@ -6,7 +6,7 @@ A step of a recipe shares all other columns with the step before it, also what i
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from localcdap.api import Schema, StageError, Type
@@ -14,9 +14,10 @@ from localcdap.api.arrow import RecordCodec, to_arrow_schema
 from localcdap.api.directive import DirectiveError
 from localcdap.api.directive.rows import Row
 from localcdap.api.errors import LocalcdapError
+from localcdap.api.schema import Field
 from localcdap.api.tables import Lookup, TableFile, TableShape
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
-from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
+from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter, make_converter
 from localcdap.plugin_lib.wrangler.recipe.samples import infer_column_type
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class _Missing:
 
 MISSING: Final = _Missing()
 _COLUMN: Final = "c"
+_UNFIT: Final = "unfit"
+_LONGS: Final = 2**63
 _PLAIN: Final = {Type.STRING: str, Type.LONG: int, Type.DOUBLE: float, Type.BOOLEAN: bool}
 """By type, the class of values that Arrow takes as they are."""
 
@@ -115,6 +118,36 @@ class Column:
         convert = OutputConverter(record).convert
         return codec.encode([convert(Row({_COLUMN: each})) for each in values]).column(0)
 
+    def find_unfit(self, field: Field) -> dict[int, str]:
+        """Return the rows whose value is none of a field, with the message of a run for it."""
+        key = f"{_UNFIT} {field.schema}"
+        if key not in self.facts:
+            self.facts[key] = {} if self._is_fit(field.schema) else self._try(field)
+        found: dict[int, str] = self.facts[key]
+        return found
+
+    def _is_fit(self, schema: Schema) -> bool:
+        """Return whether it is certain that every value is one of a type, without looking at each."""
+        kind = schema.non_nullable
+        cls = _PLAIN.get(kind.type) if kind.logical_type is None else None
+        classes = set(map(type, self.values))
+        if cls is None or not classes <= {cls, type(None), _Missing}:
+            return False
+        if not schema.is_nullable and len(classes) > 1:
+            return False
+        return cls is not int or all(
+            each is None or each is MISSING or -_LONGS <= each < _LONGS for each in self.values
+        )
+
+    def _try(self, field: Field) -> dict[int, str]:
+        convert, unfit = make_converter(field.schema, field.name), {}
+        for index, value in enumerate(self.values):
+            try:
+                convert(None if value is MISSING else value)
+            except DirectiveError as error:
+                unfit[index] = str(error)
+        return unfit
+
     def take(self, index: Sequence[int]) -> Column:
         """Return a column with the values of some rows."""
         taken = Column(None, is_full=self._has_missing is False)
@@ -179,6 +212,12 @@ class ColumnTable:
 
     def __len__(self) -> int:
         return len(self.origins)
+
+    def without(self, records: Collection[int]) -> ColumnTable:
+        """Return the table without the rows of some records of the sample."""
+        index = [n for n, origin in enumerate(self.origins) if origin not in records]
+        columns = {name: column.take(index) for name, column in self.columns.items()}
+        return ColumnTable(columns, [self.origins[each] for each in index], self.variables)
 
     def make_rows(self, names: Iterable[str], *more: tuple[str, Any]) -> list[Row]:
         """Return new rows with some of the columns, and the same values of more columns for all rows."""

@@ -24,10 +24,11 @@ from localcdap.expectations.rules import Expectation, Reference, RowCount
 from localcdap.expectations.schema_checks import find_schema_problems
 from localcdap.files.delimited import UnreadableRow
 from localcdap.files.formats import FileFormat, FileInput
-from localcdap.files.rows import RowReader
+from localcdap.files.rows import Item, RowReader
 from localcdap.plugin_lib.jexl.row_conditions import create_row_test, find_condition_problems
 from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format, find_first_directive
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe
+from localcdap.plugin_lib.wrangler.recipe.input import make_widener, type_rows
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate, to_columns
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
@@ -50,6 +51,7 @@ from localcdap.plugin_lib.wrangler.workspaces.tables import (
     list_tables,
 )
 from localcdap.workspace_views import (
+    MOST_FAILURES,
     CandidateList,
     ClusterView,
     ColumnMatch,
@@ -199,7 +201,6 @@ def _compare(
     return RowChange("changed" if before else "same", before)
 
 
-_MOST_FAILURES: Final = 200
 _MOST_RECORDS: Final = 100_000
 _MOST_CLUSTERS: Final = 200
 _HEAD: Final = 1000
@@ -244,7 +245,8 @@ class Workspace:
         if source.file is not None:
             rows, columns = self._read_file(source, source.file, first)
         elif source.schema is not None:
-            rows = decode_json_records(source.schema, source.records, "records")
+            records = decode_json_records(source.schema, source.records, "records")
+            rows = list(map(make_widener(source.schema), records))
             columns = to_columns(source.schema)
         else:
             raise BadRequestError("A sample needs a file, or records with their schema.")
@@ -432,7 +434,12 @@ class Workspace:
             self._total = count
         reader.close()
         self._format = reader.format
-        return rows, to_columns(reader.schema) if reader.schema else Columns(open=True)
+        schema, items = reader.schema, list[Item](map(make_widener(reader.schema), rows))
+        if schema is None:
+            schema, items = type_rows(rows)
+        self._unreadable += [each.message for each in items if isinstance(each, UnreadableRow)]
+        readable = [each for each in items if not isinstance(each, UnreadableRow)]
+        return readable, to_columns(schema) if schema is not None else Columns(open=True)
 
     def _show_failures(self, engine: WorkspaceEngine) -> list[FailureView]:
         columns = engine.sample.columns
@@ -444,7 +451,7 @@ class Workspace:
                 each.failure.kind == SENT,
                 {name: format_shown_value(c.values[each.record]) for name, c in columns.items()},
             )
-            for step, each in itertools.islice(engine.failures, _MOST_FAILURES)
+            for step, each in itertools.islice(engine.failures, MOST_FAILURES)
         ]
 
 

@@ -37,6 +37,7 @@ _NUMBER: Final = frozenset({"int", "long", "float", "double", "decimal"})
 _MOMENT: Final = frozenset({"timestamp-micros"})
 _ARRAY: Final = frozenset({"array"})
 _MEMBERS: Final = frozenset({"record", "map"})
+_ANY_DATE: Final = "Find dates of any form"
 _EMPTY: Final = "{c} == null || {c}.trim().empty()"
 _LONGEST: Final = 80
 """Characters of a value that a directive of the menu quotes."""
@@ -84,7 +85,7 @@ _ENTRIES: Final[tuple[tuple[str, str, str, frozenset[str] | None], ...]] = (
     ("parse", "Parse as JSON", "parse-as-json :{c} 1", _TEXT),
     ("parse", "Parse as XML", "parse-as-xml :{c}", _TEXT),
     ("parse", "Parse as a date of a form", "parse-as-simple-date :{c} '‸yyyy-MM-dd'", _TEXT),
-    ("parse", "Find dates of any form", "parse-as-date :{c}", _TEXT),
+    ("parse", _ANY_DATE, "parse-as-date :{c}", _TEXT),
     ("parse", "Parse as a currency", "parse-as-currency :{c} :{c}_amount 'en_US'", _TEXT),
     ("parse", "Parse as an Apache log", "parse-as-log :{c} 'combined'", _TEXT),
     ("type", "To int", "set-type :{c} int", _TEXT | _NUMBER),
@@ -120,8 +121,11 @@ def list_entries(column: ColumnView, value: str | None) -> list[MenuEntry]:
 
     :param value: None for null.
     """
-    entries = list(_list_value_entries(column, value))
+    entries = [*_list_value_entries(column, value), *_list_date_entries(column)]
+    has_dates = any(each.group == "parse" for each in entries)
     for group, label, directive, types in _ENTRIES:
+        if has_dates and label == _ANY_DATE:
+            continue
         if types is None or column.type in types:
             entries.append(MenuEntry(group, label, directive.replace("{c}", column.name)))
     order = list(dict.fromkeys(each.group for each in entries))
@@ -150,6 +154,13 @@ def _list_value_entries(column: ColumnView, value: str | None) -> Iterator[MenuE
         if directive is not None:
             completed = directive.replace("$//g'", f"$/{CURSOR}/g'")
             yield MenuEntry("value", f"Replace {shown}", completed)
+
+
+def _list_date_entries(column: ColumnView) -> Iterator[MenuEntry]:
+    """Yield the parsing of dates in the forms that the values have."""
+    for form in column.profile.date_forms if column.profile is not None else ():
+        directive = f'parse-as-simple-date :{column.name} "{form}"'
+        yield MenuEntry("parse", f"Parse as dates of the form {form}", directive)
 
 
 def _write_literal(column: ColumnView, value: str | None) -> str | None:

@@ -15,7 +15,7 @@ from localcdap.api.schema import Schema
 from localcdap.expectations.rules import KEY as EXPECTATIONS
 from localcdap.expectations.rules import Expectation, to_json
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.method_calls import export_recipe
+from localcdap.pipeline.method_calls import build_recipe_stage, export_recipe
 from localcdap.text import plural
 from localcdap.tui.screens.prep.source import FILE_OPTIONS, PrepRequest, read_view
 from localcdap.workspace_views import SampleRecords, WorkspaceView
@@ -170,6 +170,10 @@ def _build_wrangler(request: PrepRequest, after: WorkspaceView, name: str) -> di
 
 
 def _get_schema(view: WorkspaceView) -> Schema:
+    wrong = [each for each in view.problems if not each.is_warning]
+    if wrong:  # the rows are those before the directive
+        reason = wrong[0].text.rstrip(".")
+        raise BadRequestError(f"The recipe cannot run: {reason}.", "Correct it first.")
     if view.schema is None:
         raise BadRequestError("The result has no columns.", "Change the recipe.")
     return view.schema
@@ -288,8 +292,8 @@ def read_program(cdap: Cdap, request: PrepRequest, language: str) -> str:
         "schema": _to_json(before.schema),
         "result": _to_json(after.schema),
     }
-    recipe = "\n".join(request.directives)
-    return export_recipe(cdap.methods, recipe, asked, request.namespace, request.arguments)
+    stage = build_recipe_stage("\n".join(request.directives))
+    return export_recipe(cdap.methods, stage, asked, request.namespace, request.arguments)
 
 
 def _to_json(schema: Schema | None) -> object:

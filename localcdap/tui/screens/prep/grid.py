@@ -114,7 +114,10 @@ def format_column(column: ColumnView | None) -> Text:
     for name, value in lines:
         text.append(f"{name:<10}", "dim").append(f"{sanitize_for_terminal(value)}\n")
     frequent = profile.top[:8] if profile.distinct < profile.rows - profile.nulls else []
-    for title, values in (("most frequent", frequent), ("forms", profile.patterns)):
+    forms = "forms"
+    if profile.formed < profile.distinct:
+        forms = f"forms of the {profile.formed} most frequent"
+    for title, values in (("most frequent", frequent), (forms, profile.patterns)):
         most = max((each.count for each in values), default=1)
         if values:
             text.append(f"\n{title}\n", "dim")

@@ -365,8 +365,8 @@ class RecipeScreen(AreaScreen):
                 parts.append(f"compared: {', '.join(kinds)}")
         if self.sorting is not None:
             parts.append(f"sorted by {self.sorting[0]}{', descending' if self.sorting[1] else ''}")
-        if view.failures:
-            parts.append(f"{len(view.failures):,} left out (e)")
+        if view.left_out:
+            parts.append(f"{view.left_out:,} left out (e)")
         return " · ".join(parts)
 
     @on(PrepTable.ColumnEntered)

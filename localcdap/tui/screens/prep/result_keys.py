@@ -30,7 +30,7 @@ from localcdap.expectations.results import RuleResult, describe_result
 from localcdap.expectations.rules import RuleAction, to_json
 from localcdap.files.atomic import write_file
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.method_calls import apply_recipe
+from localcdap.pipeline.method_calls import apply_recipe, build_recipe_stage
 from localcdap.runs.preview.model import PreviewRequest
 from localcdap.text import plural, sanitize_for_terminal
 from localcdap.tui.dialogs.dialog_screen import DialogScreen, LinesDialog
@@ -176,14 +176,14 @@ class AllRowsDialog(DialogScreen[dict[str, Any]]):
             "expectations": to_json(rules),
         }
         request = self._request
-        recipe = "\n".join(request.directives)
+        stage = build_recipe_stage("\n".join(request.directives))
         with contextlib.ExitStack() as stack:
             task["input"] = stack.enter_context(
                 open_all_rows(cdap, request, lambda: self._is_stopped, self._deliver_copied)
             )
             if self._is_stopped:
                 return None
-            job = apply_recipe(cdap.methods, recipe, task, request.namespace, request.arguments)
+            job = apply_recipe(cdap.methods, stage, task, request.namespace, request.arguments)
             for progress in stack.enter_context(contextlib.closing(job)):
                 if self._is_stopped or progress["is_done"]:
                     return None if self._is_stopped else progress

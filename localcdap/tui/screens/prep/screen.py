@@ -7,6 +7,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from localcdap.expectations.rules import to_json
+from localcdap.text import plural
 from localcdap.tui.dialogs.dialog_screen import LinesDialog
 from localcdap.tui.screens.prep.column_keys import ColumnKeys, FacetKeys
 from localcdap.tui.screens.prep.grid import NO_DATA
@@ -59,6 +60,9 @@ class PrepScreen(SourceKeys, FacetKeys, ColumnKeys, RecipeKeys, RuleKeys, JoinKe
             )
             for each in view.failures
         ]
+        more = view.left_out - len(view.failures)
+        if more > 0:
+            parts.append((plural(more, "more record"), ["Their messages are not kept here."]))
         return [*parts, *([("unreadable", view.unreadable)] if view.unreadable else [])]
 
     def action_errors(self) -> None:

@@ -19,7 +19,8 @@ from localcdap.datasets.sql import SqlRequest
 from localcdap.decoders import convert, decode_json
 from localcdap.expectations.rules import Expectation, to_json
 from localcdap.host.cdap import Cdap
-from localcdap.pipeline.methods import MethodCall, MethodPlugin
+from localcdap.pipeline.macros.parser import LOGICAL_START_TIME
+from localcdap.pipeline.methods import MethodCall, MethodPlugin, MethodResult
 from localcdap.workspace_views import (
     CandidateList,
     ClusterView,
@@ -165,12 +166,15 @@ class PrepRequest:
 def read_parts(cdap: Cdap, request: PrepRequest) -> Iterator[WorkspaceView]:
     """Yield what a request shows, first what is known soon, and last all of it.
 
-    The sample is read first where that is needed. Each part comes after some tenths of a second.
+    The sample is read first where that is needed. Each part comes after some tenths of a second. The parts
+    have one logical start time: with another one, steps that have it would run again.
     """
     while True:
-        view = _call(cdap, request, None)
+        view, start = _call(cdap, request, None)
+        request = replace(request, arguments={**request.arguments, LOGICAL_START_TIME: start})
         if not view.is_open:
-            view = _call(cdap, request, _describe_sample(cdap, request.source, request.namespace))
+            sample = _describe_sample(cdap, request.source, request.namespace)
+            view, _ = _call(cdap, request, sample)
         if view.is_open:
             yield view
             if view.is_complete:
@@ -217,7 +221,7 @@ def read_matches(cdap: Cdap, left: PrepRequest, right: PrepRequest) -> list[Colu
         "directives": list(right.directives),
     }
     while True:
-        found = _decode(_call_method(cdap, left, "match", wanted), MatchList)
+        found = _decode(_call_method(cdap, left, "match", wanted).answer, MatchList)
         if found.is_open and found.is_complete:
             return found.matches
         read_view(cdap, left)
@@ -234,7 +238,7 @@ def _ask(
     """Call a method on the rows after a recipe, which run first where they are not there."""
     wanted = {"workspace": request.source.workspace, **wanted}
     while True:
-        found = _decode(_call_method(cdap, request, method, wanted), answer)
+        found = _decode(_call_method(cdap, request, method, wanted).answer, answer)
         if found.is_open and found.is_complete:
             return found
         read_view(cdap, request)
@@ -266,7 +270,11 @@ def _call(
     cdap: Cdap,
     request: PrepRequest,
     source: dict[str, Any] | None,
-) -> WorkspaceView:
+) -> tuple[WorkspaceView, str]:
+    """Return what a request shows, and the logical start time for which its macros are evaluated.
+
+    :param source: opens the workspace; None for one that is open.
+    """
     view = ViewRequest(
         request.step,
         limit=ROWS,
@@ -284,12 +292,13 @@ def _call(
         "source": source,
         "view": msgspec.to_builtins(view) | {"rules": to_json(list(request.rules))},
     }
-    return _decode(_call_method(cdap, request, "workspace", wanted), WorkspaceView)
+    result = _call_method(cdap, request, "workspace", wanted)
+    return _decode(result.answer, WorkspaceView), result.logical_start
 
 
 def _call_method(
     cdap: Cdap, request: PrepRequest, method: str, wanted: dict[str, Any]
-) -> dict[str, Any]:
+) -> MethodResult:
     properties = {"directives": "\n".join(request.directives), "field": "*"}
     stage = request.source.stage
     call = MethodCall(
@@ -300,8 +309,7 @@ def _call_method(
         {**(stage.arguments if stage is not None else {}), **request.arguments},
         session=request.session,
     )
-    answer: dict[str, Any] = cdap.methods.call(call).answer
-    return answer
+    return cdap.methods.call(call)
 
 
 def _describe_sample(cdap: Cdap, source: PrepSource, namespace: str) -> dict[str, Any]:

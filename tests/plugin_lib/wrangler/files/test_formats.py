@@ -56,3 +56,20 @@ def test_lines_may_be_left_out_of_those_that_a_recipe_gets(tmp_path: Path) -> No
     assert read(tmp_path / "a.json", content, "parse-as-json", skip_lines=1) == [
         {"body": '{"a": 1}'}
     ]
+
+
+@pytest.mark.parametrize("directive", ["uppercase", "parse-as-json", "parse-as-excel"])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", '{"id":1}\n{"id":2,"Body":"x"}\n'),
+        ("a.json", '[{"id":1},{"id":2,"Body":"x"}]'),
+        ("a.tsv", "id\tBody\n1\t\n2\tx\n"),
+    ],
+)
+def test_a_file_that_has_the_column_keeps_its_columns(
+    tmp_path: Path, name: str, content: str, directive: str
+) -> None:
+    rows = read(tmp_path / name, content, directive)
+    assert [row.get("Body") for row in rows] == [None, "x"]
+    assert [str(row["id"]) for row in rows] == ["1", "2"]

@@ -18,13 +18,8 @@ from localcdap.files.formats import FileInput
 from localcdap.files.workbooks import read_sheet_cells
 from localcdap.files.writers import OutputFile
 from localcdap.plugin_lib.wrangler.files import jobs
-from localcdap.plugin_lib.wrangler.files.jobs import (
-    FileProgress,
-    FileTask,
-    continue_job,
-    end_job,
-    start_job,
-)
+from localcdap.plugin_lib.wrangler.files.jobs import continue_job, end_job, start_job
+from localcdap.plugin_lib.wrangler.files.tasks import FileProgress, FileTask
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 
 

@@ -12,7 +12,8 @@ import pytest
 from localcdap.files import workbooks
 from localcdap.files.formats import FileInput, detect_format
 from localcdap.files.rows import RowReader
-from localcdap.plugin_lib.wrangler.files.jobs import FileJob, FileProgress, FileTask
+from localcdap.plugin_lib.wrangler.files.jobs import FileJob
+from localcdap.plugin_lib.wrangler.files.tasks import FileProgress, FileTask
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 
 GERMAN = (

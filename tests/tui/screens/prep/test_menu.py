@@ -15,7 +15,7 @@ from localcdap.tui.screens.prep.directives import (
     is_plain_name,
     list_entries,
 )
-from localcdap.workspace_views import ColumnView
+from localcdap.workspace_views import ColumnView, ValueSummary
 
 TYPES = ["string", "int", "long", "double", "decimal", "boolean", "timestamp", "date", "array"]
 
@@ -42,6 +42,15 @@ def test_only_fitting_directives_are_offered() -> None:
     assert "Round" in labels["double"]
     assert "Round" not in labels["string"]
     assert "Drop" in labels["array"]
+
+
+def test_the_forms_of_dates_that_a_column_has_are_offered() -> None:
+    profile = ValueSummary(2, 0, 0, 2, date_forms=["dd/MM/yyyy", "MM/dd/yyyy"])
+    offered = [e.directive for e in list_entries(ColumnView("c", "string", profile), "1")]
+    assert 'parse-as-simple-date :c "dd/MM/yyyy"' in offered
+    assert 'parse-as-simple-date :c "MM/dd/yyyy"' in offered
+    assert "parse-as-date :c" not in offered
+    assert "parse-as-date :c" in [e.directive for e in list_entries(ColumnView("c", "string"), "1")]
 
 
 @given(st.one_of(st.none(), st.text(max_size=20)), st.booleans())
