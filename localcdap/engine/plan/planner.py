@@ -38,6 +38,7 @@ from localcdap.engine.tasks.pass_plan import (
     REPORT,
     PassPlan,
     PassStage,
+    error_record_schema,
     get_outlet_column,
     list_outlet_schemas,
 )
@@ -306,7 +307,8 @@ class _Planner:
             errors = Stream(stage.name, errors=True)
             rejected = context.errors
             if rejected is None:
-                rejected = context.empty(self._streams.get_schema(errors))
+                assert stage.own_error_schema is not None
+                rejected = context.empty(error_record_schema(stage.own_error_schema))
             self._streams.publish(errors, rejected, counted=True, persisted=True)
 
     def _create_context(self, stage: Stage) -> DriverContext:

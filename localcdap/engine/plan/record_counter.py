@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.engine.messages.flow import SPLITTER, Flow, Stage, Stream
@@ -94,9 +95,17 @@ class RecordCounter:
         """Declare that a stream is counted by the pass that it feeds."""
         self._counted_in_pass.add(stream)
 
-    def get_totals(self, flow: Flow) -> dict[str, RecordCounts]:
-        """Return the counts of all stages, in the order of the pipeline; waits for the observations."""
+    def get_totals(
+        self, flow: Flow, diverted: Mapping[str, int] = MappingProxyType({})
+    ) -> dict[str, RecordCounts]:
+        """Return the counts of all stages, in the order of the pipeline; waits for the observations.
+
+        :param diverted: by stage, the records that its rules have sent to error.
+        """
         counted, metrics = self._collect()
+        for name, number in diverted.items():
+            key = CountKey(name, "error")
+            counted[key] = counted.get(key, 0) + number
         totals = {stage.name: self._count_stage(stage, flow, counted) for stage in flow.stages}
         for (stage, name), number in metrics.items():
             totals[stage].metrics[name] = number

@@ -52,6 +52,12 @@ def get_stream_schema(stage: Stage, stream: Stream) -> Schema:
     return error_record_schema(schema) if stream.errors else schema
 
 
+def get_own_schema(stage: Stage, stream: Stream) -> Schema:
+    """Return the schema of the records that the plugin of a stage gives to a stream, before rules."""
+    own = stage.own_error_schema
+    return error_record_schema(own) if stream.errors and own else get_stream_schema(stage, stream)
+
+
 # -- given records --------------------------------------------------------------------------
 
 

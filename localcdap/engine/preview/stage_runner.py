@@ -68,7 +68,7 @@ from localcdap.engine.preview.records import (
     create_sample,
     find_nulls,
     get_feed_schema,
-    get_stream_schema,
+    get_own_schema,
     make_nullable,
 )
 from localcdap.engine.preview.stage_debug import check_input, check_output, create_pass_stage
@@ -276,8 +276,7 @@ class StageByStageRunner:
 
     def _finish(self, stage: Stage, output: PreviewStageOutput) -> None:
         """Report the output of a stage, and keep it for the stages after it."""
-        if not output.problems:
-            output = self._check_output(stage, output)
+        output = self._check_output(stage, output)
         self._report(stage, output)
         if output.problems:
             self.problems.extend(output.problems)
@@ -451,7 +450,7 @@ class StageByStageRunner:
         """Add the error records that a stage does not have, if another stage reads them."""
         errors = Stream(stage.name, errors=True)
         if self._flow.list_readers(errors) and errors not in batches:
-            batches[errors] = RecordCodec(get_stream_schema(stage, errors)).encode([])
+            batches[errors] = RecordCodec(get_own_schema(stage, errors)).encode([])
         return batches
 
     # -- reports ----------------------------------------------------------------------------
@@ -540,7 +539,7 @@ def _convert_rows(stage: Stage, stream: Stream, rows: pa.Table) -> pa.RecordBatc
     """Return rows of Spark as the records of a stream."""
     import pyarrow as pa
 
-    codec = RecordCodec(make_nullable(get_stream_schema(stage, stream)))
+    codec = RecordCodec(make_nullable(get_own_schema(stage, stream)))
     if not rows.num_rows:
         return codec.encode([])
     return pa.concat_batches([conform(batch, codec) for batch in rows.to_batches()])

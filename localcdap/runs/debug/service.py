@@ -357,7 +357,7 @@ def _create_stage(outcome: ConfiguredStage) -> Stage:
         outcome.request.properties,
         {name: schema for name, schema in outcome.input_schemas.items() if schema is not None},
         outcome.output_schema,
-        outcome.error_schema,
+        outcome.own_error_schema,
         outcome.port_schemas,
         expectations=list(outcome.stage.expectations),
     )
