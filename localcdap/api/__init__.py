@@ -98,6 +98,7 @@ from localcdap.api.plugin import (
 )
 from localcdap.api.schema import Field, LogicalType, Schema, Type
 from localcdap.api.stage import (
+    ChangeKind,
     Emitter,
     ErrorRecord,
     FinishContext,
@@ -134,6 +135,7 @@ __all__ = [
     "BrowseProperty",
     "BrowseRequest",
     "Capabilities",
+    "ChangeKind",
     "Condition",
     "Connector",
     "ConnectorContext",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import enum
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -194,6 +195,17 @@ class ErrorRecord(Protocol):
     """The stage that emitted it."""
 
 
+class ChangeKind(enum.StrEnum):
+    """What a stage did to its input without being asked to; see :meth:`StageContext.count_altered`."""
+
+    VALUES = "values"
+    """Values were altered, such as rounded."""
+    ROWS = "rows"
+    """Rows were dropped because of an error."""
+    KEYS = "keys"
+    """Keys were ignored that differ from a field by case or blanks only."""
+
+
 class Metrics(Protocol):
     """User metrics of a stage."""
 
@@ -227,14 +239,18 @@ class StageContext(Protocol):
         """The schema of the input; of the first one when there are several."""
         ...
 
-    def count_altered(self, change: str, first: str, number: int = 1) -> None:
+    def count_altered(
+        self, change: str, first: str, number: int = 1, kind: ChangeKind = ChangeKind.VALUES
+    ) -> None:
         """Count values that the stage does not pass on as they are, such as rounded ones.
 
         The log and the record of the run have a warning for each kind of change, with the number of the
-        values and the first one. Tasks that Spark repeats count once.
+        values and the first one; a strict run fails for it. So do not count what the pipeline asks for. Tasks
+        that Spark repeats count once.
 
         :param change: what became of the values, without the values: ``"seconds were left out"``.
         :param first: where the value is, or what it was.
+        :param kind: whether values are altered, rows dropped, or keys ignored.
         """
 
     def lookup(self, table: str) -> Lookup:
@@ -354,7 +370,13 @@ class SparkContext(StageContext, Protocol):
     """Whether the error records of this stage are used."""
 
     def without_errors(
-        self, df: DataFrame, *, code: Column, message: Column, record: Column
+        self,
+        df: DataFrame,
+        *,
+        code: Column,
+        message: Column,
+        record: Column,
+        dropped: Column | bool = True,
     ) -> DataFrame:
         """Return the rows of a DataFrame that are not errors; the other rows become error records.
 
@@ -364,6 +386,8 @@ class SparkContext(StageContext, Protocol):
         :param message: the error message; null on the rows that are not errors.
         :param record: the error record, a struct of the columns of the error schema; only computed when
             :attr:`wants_errors`.
+        :param dropped: whether an error row counts as dropped where no stage takes the error records
+            (:attr:`ChangeKind.ROWS`): not when the pipeline asks for that.
         """
 
     needed_fields: Collection[str] | None
@@ -376,6 +400,7 @@ class SparkContext(StageContext, Protocol):
         is_altered: Column,
         first: Column,
         locate: Callable[[str], str] = str,
+        kind: ChangeKind = ChangeKind.VALUES,
     ) -> DataFrame:
         """Return the DataFrame, whose altered rows Spark counts; see :meth:`StageContext.count_altered`.
 

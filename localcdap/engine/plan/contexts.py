@@ -21,7 +21,7 @@ from localcdap.api.lineage import FieldOperation
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.api.sql_names import quote_column
-from localcdap.api.stage import FindPlugin
+from localcdap.api.stage import ChangeKind, FindPlugin
 from localcdap.api.tables import Lookup, TableLoading, TableShape, TableWrite
 from localcdap.artifacts.loading import UsedPlugins
 from localcdap.artifacts.model import PluginRef
@@ -59,6 +59,7 @@ from localcdap.engine.tasks.context import (
 )
 from localcdap.engine.tasks.lookups import FileLookup, LookupFile
 from localcdap.engine.tasks.pass_plan import ERROR_FIELDS
+from localcdap.engine.tasks.runners import UNREAD_ERRORS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -302,11 +303,20 @@ class DriverContext(TopicAccess, WorkerStageContext):
         return f.raise_error(f.concat(*parts))
 
     def without_errors(
-        self, df: DataFrame, *, code: Column, message: Column, record: Column
+        self,
+        df: DataFrame,
+        *,
+        code: Column,
+        message: Column,
+        record: Column,
+        dropped: Column | bool = True,
     ) -> DataFrame:
         """Separate the error rows, which have a message; return the others."""
         from pyspark.sql import functions as f
 
+        if not self.wants_errors and dropped is not False:
+            is_dropped = message.isNotNull() if dropped is True else dropped
+            df = self.observe_altered(df, UNREAD_ERRORS, is_dropped, message, kind=ChangeKind.ROWS)
         df = self._shared(df, message.isNotNull())
         parts = (record, code.cast("int"), message, f.lit(self.stage_name))
         if self.wants_errors:
@@ -322,12 +332,13 @@ class DriverContext(TopicAccess, WorkerStageContext):
         is_altered: Column,
         first: Column,
         locate: Callable[[str], str] = str,
+        kind: ChangeKind = ChangeKind.VALUES,
     ) -> DataFrame:
         """See :meth:`localcdap.api.stage.SparkContext.observe_altered`."""
         # Names of observations become part of the SQL text of Spark's plans.
         name = re.sub(r"\W", "_", f"localcdap_{self.run_id}_altered_{next(self._run.numbers)}")
         altered = self._run.altered.get(self.stage_name)
-        return altered.observe(df, name, change, is_altered, first, locate)
+        return altered.observe(df, name, change, is_altered, first, locate, kind)
 
     def in_batches(self, df: DataFrame, run: BatchFunction, schema: Schema) -> DataFrame:
         """Have a function of the plugin transform a DataFrame in Spark's Python workers, batch by batch."""

@@ -84,6 +84,7 @@ def _plan_pass(streams: PlannedStreams, group: PassGroup) -> PassPlan:
                 properties=stage.properties,
                 data=_create_stage_data(streams, stage),
                 inputs=list_inputs_in_pass(group, flow, stage),
+                has_error_reader=bool(flow.list_readers(Stream(stage.name, errors=True))),
             )
             for stage in members
         ],

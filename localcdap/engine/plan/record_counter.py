@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from localcdap.api.stage import ChangeKind
 from localcdap.engine.messages.flow import SPLITTER, Flow, Stage, Stream
 from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.messages.spool import RecordCounts
@@ -52,7 +53,7 @@ class RecordCounter:
         """The alerts that stages have emitted on a cluster; known with the totals."""
         self.alert_files: Final[Counter[str]] = Counter()
         """By file, how many of its alerts count, see :mod:`localcdap.engine.tasks.task_messages`."""
-        self.altered: Final[list[tuple[str, str, int, str]]] = []
+        self.altered: Final[list[tuple[str, str, int, str, ChangeKind]]] = []
         """The altered values that Python workers have reported, see :class:`TaskReport`."""
         self._same_as: Final[dict[Stream, Stream]] = {}
         self._counted_in_pass: Final[set[Stream]] = set()
@@ -210,7 +211,7 @@ class StageAlteredValues(AlteredCounts):
 
     def __init__(self) -> None:
         super().__init__()
-        self._observed: Final[list[tuple[str, Any, Callable[[str], str]]]] = []
+        self._observed: Final[list[tuple[str, Any, Callable[[str], str], ChangeKind]]] = []
 
     @property
     def is_observed(self) -> bool:
@@ -225,6 +226,7 @@ class StageAlteredValues(AlteredCounts):
         is_altered: Column,
         first: Column,
         locate: Callable[[str], str],
+        kind: ChangeKind = ChangeKind.VALUES,
     ) -> DataFrame:
         """Have Spark count the altered rows of a DataFrame.
 
@@ -233,20 +235,20 @@ class StageAlteredValues(AlteredCounts):
         from pyspark.sql import functions as f
 
         observation = create_observation(name)
-        self._observed.append((change, observation, locate))
+        self._observed.append((change, observation, locate, kind))
         # Of the values that several actions report the largest number and the longest list are kept.
         smallest = f.array_compact(f.array(f.min(f.when(is_altered, first)))).alias(_FIRST)
         observed: DataFrame = df.observe(observation, count_rows(is_altered).alias(ROWS), smallest)
         return observed
 
-    def take(self) -> list[tuple[str, int, str]]:
+    def take(self) -> list[tuple[str, int, str, ChangeKind]]:
         """See :meth:`AlteredCounts.take`; the actions of the observed DataFrames must have ended."""
         while self._observed:
-            change, observation, locate = self._observed.pop(0)
+            change, observation, locate, kind = self._observed.pop(0)
             values = observation.get
             if values.get(ROWS):
                 for first in values[_FIRST]:
-                    self.add(change, locate(first), values[ROWS])
+                    self.add(change, locate(first), values[ROWS], kind)
         return super().take()
 
 
@@ -266,16 +268,12 @@ class RunAlteredValues:
         return self._stages.setdefault(stage, StageAlteredValues())
 
     def take(
-        self, stages: Iterable[str], counted: Iterable[tuple[str, str, int, str]] = ()
+        self, stages: Iterable[str], counted: Iterable[tuple[str, str, int, str, ChangeKind]] = ()
     ) -> list[AlteredValues]:
         """Return what stages have altered since the last call.
 
-        :param counted: what Python workers have reported: stage, change, number and the first value.
+        :param counted: what Python workers have reported: stage, change, number, first value and kind.
         """
-        for stage, change, number, first in counted:
-            self.get(stage).add(change, first, number)
-        return [
-            AlteredValues(stage, change, number, first)
-            for stage in stages
-            for change, number, first in self.get(stage).take()
-        ]
+        for stage, change, number, first, kind in counted:
+            self.get(stage).add(change, first, number, kind)
+        return [AlteredValues(stage, *each) for stage in stages for each in self.get(stage).take()]

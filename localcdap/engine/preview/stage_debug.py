@@ -193,9 +193,11 @@ def list_input_streams(stage: Stage) -> list[Stream]:
     return [Stream(name, errors=errors) for name in stage.input_schemas]
 
 
-def create_pass_stage(stage: Stage, data: StageContextData) -> PassStage:
+def create_pass_stage(
+    stage: Stage, data: StageContextData, *, has_error_reader: bool = True
+) -> PassStage:
     """Return a stage in the form in which Spark's workers get it, alone in its pass."""
-    return PassStage(stage.plugin, stage.properties, data, [])
+    return PassStage(stage.plugin, stage.properties, data, [], has_error_reader)
 
 
 def _encode_input(stage: Stage, stream: Stream, records: list[Any]) -> pa.RecordBatch:

@@ -307,9 +307,11 @@ class StageByStageRunner:
             data = self._run.create_stage_data(
                 stage, plugin.lookup_tables(), metadata, in_this_process=True
             )
-            return run_python_stage(
-                create_pass_stage(stage, data), schema, create_feed(schema, streams, self._batches)
+            alone_in_pass = create_pass_stage(
+                stage, data, has_error_reader=self._wants_errors(stage)
             )
+            feed = create_feed(schema, streams, self._batches)
+            return run_python_stage(alone_in_pass, schema, feed)
         sampled = self._sample(stage, plugin) if stage.type == SOURCE and not alone else None
         if sampled is not None:
             return PreviewStageOutput({Stream(stage.name): sampled})
@@ -381,9 +383,7 @@ class StageByStageRunner:
 
     def _apply(self, stage: Stage, plugin: Any) -> dict[Stream, DataFrame]:
         """Return the DataFrames that a stage makes of its inputs."""
-        errors = Stream(stage.name, errors=True)
-        # A single stage that is debugged shows its errors, whatever reads them in a pipeline.
-        wanted = bool(self._flow.list_readers(errors)) or len(self._flow.stages) == 1
+        errors, wanted = Stream(stage.name, errors=True), self._wants_errors(stage)
         context = DriverContext(stage, self._run, wants_errors=wanted, shared=self._persist)
         if stage.type == SOURCE:
             return {Stream(stage.name): plugin.read(context)}
@@ -401,6 +401,14 @@ class StageByStageRunner:
         else:
             frames = {Stream(stage.name): result}
         return frames if context.errors is None else frames | {errors: context.errors}
+
+    def _wants_errors(self, stage: Stage) -> bool:
+        """Return whether the error records of a stage are used.
+
+        A single stage that is debugged shows its errors, whatever reads them in a pipeline.
+        """
+        errors = Stream(stage.name, errors=True)
+        return bool(self._flow.list_readers(errors)) or len(self._flow.stages) == 1
 
     def _persist(self, df: DataFrame, _: Column) -> DataFrame:
         """Have records and errors computed by one execution."""

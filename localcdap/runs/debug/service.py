@@ -27,6 +27,8 @@ from localcdap.engine.messages.samples import (
     StageDebugResult,
     StageProblem,
     StageSample,
+    explain_noticed,
+    is_strict,
 )
 from localcdap.engine.messages.spool import Failed, LogLine, PreviewMessage, Sampled
 from localcdap.engine.preview.records import convert_to_json
@@ -157,19 +159,33 @@ class DebugService:
         :raises IncapableError: when the plugin, or one that it uses, cannot run on this machine.
         """
         environment = self._resolver.environments.create(request.namespace)
-        answer = self._debug_stage(request, environment)
+        arguments: dict[str, str] = {}
+        answer = self._debug_stage(request, environment, arguments)
+        noticed = explain_noticed(answer.altered) if is_strict(arguments) else None
+        if noticed is not None:
+            action = noticed.corrective_action
+            answer.errors.append(StageProblem(noticed.message, action, noticed.stage))
         answer.errors = environment.secrets.clean(answer.errors)
         answer.logs = [environment.secrets.hide(line) for line in answer.logs]
         return answer
 
-    def _debug_stage(self, request: DebugRequest, environment: NamespaceEnvironment) -> DebugAnswer:
+    def _debug_stage(
+        self,
+        request: DebugRequest,
+        environment: NamespaceEnvironment,
+        arguments: dict[str, str],
+    ) -> DebugAnswer:
+        """Return the answer.
+
+        :param arguments: filled with those of the request and the preferences.
+        """
         if request.document is None:
-            arguments = environment.merge_arguments(None, request.arguments)
+            arguments.update(environment.merge_arguments(None, request.arguments))
             schemas = {each.stage: _get_schema(each) for each in request.input}
             use, failures = read_stage(request.stage)
         else:
             document = read_document(request.document, request.file)
-            arguments = environment.merge_arguments(document.name, request.arguments)
+            arguments.update(environment.merge_arguments(document.name, request.arguments))
             use, schemas = self._find_stage(request, document, environment, arguments)
             failures = []
         if use is None or failures:
@@ -196,14 +212,14 @@ class DebugService:
             PREVIEW_REQUIRES,
             "a debug run",
         )
-        arguments, start_ms = resolve_logical_start(arguments, get_now())
+        given, start_ms = resolve_logical_start(arguments, get_now())
         debug_order = StageDebugOrder(
             stage=_create_stage(outcome),
             inputs={each.stage: each.records for each in request.input},
             shown=MOST_RECORDS,
             namespace=request.namespace,
             run_id=str(uuid.uuid1()),
-            arguments=arguments,
+            arguments=given,
             logical_start_ms=start_ms,
             host_directory=str(self._home),
         )

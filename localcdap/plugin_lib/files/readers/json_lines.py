@@ -7,10 +7,19 @@ batches, line by line, take some ten times as long. :mod:`localcdap.plugin_lib.j
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.api import LogicalType, Record, Schema, SourceContext, StageError, Type
+from localcdap.api import (
+    ChangeKind,
+    LogicalType,
+    Record,
+    Schema,
+    SourceContext,
+    StageError,
+    Type,
+)
+from localcdap.plugin_lib.differing_keys import DIFFERING, make_key_finder, remove_form
 from localcdap.plugin_lib.files.readers.lines import FILE, VALUE
 from localcdap.plugin_lib.json_values import Convert, JsonObject, decode_json, make_json_converter
 
@@ -19,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _SHOWN: Final = 200
+_KEY: Final = "__key"
 _LARGEST_PIECE: Final = 1 << 30
 """The most bytes that Arrow reads at once."""
 _TIMESTAMPS: Final = (LogicalType.TIMESTAMP_MILLIS, LogicalType.TIMESTAMP_MICROS)
@@ -46,15 +56,22 @@ def parse_json_lines(
 
     fields = [(f.name, f.schema) for f in schema]
     fields += [(FILE, Schema.STRING)] if with_file else []
+    fields += [(_KEY, Schema.STRING.as_nullable)]
     filled = lines.filter(F.col(VALUE).rlike(r"\S")).select(VALUE, FILE)
     read = LineReader(schema, with_file=with_file)
-    return context.in_batches(filled, read, Schema.record(schema.name or "record", fields))
+    rows = context.in_batches(filled, read, Schema.record(schema.name or "record", fields))
+    key = F.col(_KEY)
+    rows = context.observe_altered(rows, DIFFERING, key.isNotNull(), key, kind=ChangeKind.KEYS)
+    return rows.drop(_KEY)
 
 
 class LineReader:
     """Reads batches of lines as batches of records.
 
-    :param with_file: whether the records have the file of their line as the last column.
+    Their last column, :data:`_KEY`, says which key of the line differs from a field by case or blanks only,
+    and where; null for most lines.
+
+    :param with_file: whether the records have the file of their line as the column before.
     """
 
     def __init__(self, schema: Schema, *, with_file: bool) -> None:
@@ -65,8 +82,11 @@ class LineReader:
 
         :raises StageError: for the first line that cannot be read, with its file, the field and the value.
         """
+        import pyarrow as pa
+
         from localcdap.api.arrow import RecordCodec
 
+        find_key = make_key_finder(self._schema)
         codec, convert = RecordCodec(self._schema), make_json_converter(self._schema, "")
         forms = [_find_arrow_type(self._schema, is_text) for is_text in (False, True)]
         for batch in batches:
@@ -77,23 +97,40 @@ class LineReader:
                 if records is not None:
                     forms.sort(key=lambda other: other is not form)  # the next batch has it, too
                     break
+            keys: pa.Array = pa.nulls(batch.num_rows, pa.string())
             if records is None:
-                records = codec.encode(_read_each(lines, files, convert))
-            yield records.append_column(FILE, files) if self._with_file else records
+                found: list[str | None] = []
+                records = codec.encode(_read_each(lines, files, convert, find_key, found))
+                keys = pa.array(found, pa.string())
+            records = records.append_column(FILE, files) if self._with_file else records
+            yield records.append_column(_KEY, keys)
 
 
-def _read_each(lines: pa.Array, files: pa.Array, convert: Convert) -> Iterator[Record]:
+def _read_each(
+    lines: pa.Array,
+    files: pa.Array,
+    convert: Convert,
+    find_key: Callable[[Any], str | None] | None,
+    found: list[str | None],
+) -> Iterator[Record]:
+    """Yield the record of each line.
+
+    :param found: to which :data:`_KEY` of each line is added.
+    """
     for number, line in enumerate(lines.to_pylist()):
         problem = "A line is not one JSON object"
         try:
             document = decode_json(line)
             problem = "Values do not fit their fields" if type(document) is JsonObject else problem
-            yield convert(document)
+            record = convert(document)
         except ValueError as error:
             raise StageError(
                 f"{problem}: {error}. File: {files[number]}; line: {line[:_SHOWN]}",
                 "Correct the file, or the type of the field in the schema.",
             ) from None
+        key = None if find_key is None else find_key(document)
+        found.append(key and f"{key}. File: {files[number]}; line: {line[:_SHOWN]}")
+        yield record
 
 
 def _read_by_arrow(
@@ -165,7 +202,7 @@ def _find_arrow_type(schema: Schema, is_text: bool) -> pa.DataType | None:
 
 
 def _is_certain(values: pa.Array, schema: Schema) -> bool:
-    """Return whether no null is wrong, no number infinite, and no further member a field in another case."""
+    """Return whether no null is wrong, no number infinite, and no further member resembles a field."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -173,9 +210,9 @@ def _is_certain(values: pa.Array, schema: Schema) -> bool:
         return False
     inner = schema.non_nullable
     if inner.type is Type.RECORD:
-        names = {name.lower() for name in inner.field_names}
+        names = {remove_form(name) for name in inner.field_names}
         members = [member.name for member in values.type]
-        if any(m.lower() in names for m in members if inner.field(m) is None):
+        if any(remove_form(m) in names for m in members if inner.field(m) is None):
             return False
         return all(_is_certain(values.field(f.name), f.schema) for f in inner)
     if inner.type is Type.ARRAY and inner.items is not None:

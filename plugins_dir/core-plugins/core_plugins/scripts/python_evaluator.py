@@ -10,6 +10,7 @@ from types import CodeType
 from typing import Any, Final
 
 from localcdap.api import (
+    ChangeKind,
     Emitter,
     PluginConfig,
     Record,
@@ -21,6 +22,7 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.plugin_lib.differing_keys import DIFFERING, FieldForms
 
 from .coercion import INT_RANGE, Coerce, ScriptValueError, make_coercer
 from .javascript_lookups import (
@@ -124,6 +126,9 @@ class PythonEvaluator(Transform):
     def initialize(self, context: StageContext) -> None:
         output = context.output_schema or context.input_schema
         self._coerce = make_coercer(output)
+        self._forms = FieldForms(output)
+        self._nullable = frozenset(f.name for f in output if f.schema.is_nullable)
+        self._stage = context
         self._coerce_error = make_coercer(context.input_schema)
         tables = ScriptLookups(context.lookup(name) for name in self.lookup_tables())
         self._context = ScriptContext(context, tables)
@@ -150,13 +155,21 @@ class PythonEvaluator(Transform):
         self.transform_records([record], emit)
 
     def transform_records(self, records: Sequence[Record], emit: Emitter) -> None:
-        emitter = ScriptEmitter(emit, self._coerce, self._coerce_error)
+        emitter = ScriptEmitter(emit, self._coerce_record, self._coerce_error)
         function, context = self._function, self._context
         try:
             for record in records:
                 function(record, emitter, context)
         except Exception as error:
             raise StageError(f"Could not transform input: {_describe_error(error)}.") from error
+
+    def _coerce_record(self, record: Record) -> Record:
+        coerced: Record = self._coerce(record)
+        if not self._nullable <= record.keys():
+            key = self._forms.find(record)
+            if key is not None:
+                self._stage.count_altered(DIFFERING, key, kind=ChangeKind.KEYS)
+        return coerced
 
 
 class ScriptEmitter:
