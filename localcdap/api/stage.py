@@ -203,7 +203,7 @@ class ChangeKind(enum.StrEnum):
     ROWS = "rows"
     """Rows were dropped because of an error."""
     KEYS = "keys"
-    """Keys were ignored that differ from a field by case or blanks only."""
+    """Keys differ from a field by case or blanks only; the format decides whether they are read."""
 
 
 class Metrics(Protocol):
@@ -250,7 +250,7 @@ class StageContext(Protocol):
 
         :param change: what became of the values, without the values: ``"seconds were left out"``.
         :param first: where the value is, or what it was.
-        :param kind: whether values are altered, rows dropped, or keys ignored.
+        :param kind: whether values are altered, rows dropped, or keys differ from fields.
         """
 
     def lookup(self, table: str) -> Lookup:

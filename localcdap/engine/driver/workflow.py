@@ -159,7 +159,7 @@ class Workflow:
         counts = order.counts or order.is_strict
         self._counts_records: Final = counts or forwarding or bool(resolved.publishers)
         self._noticed: Final[list[AlteredValues]] = []
-        """What stages have altered, dropped or ignored so far."""
+        """What stages have altered or dropped so far."""
 
     @property
     def _route(self) -> PhaseRoute:

@@ -65,6 +65,8 @@ class StageDebugOrder(msgspec.Struct):
     logical_start_ms: int
     host_directory: str | None = None
     """The instance's folder, by which the host is found; None when there is no host."""
+    drops_errors: bool = False
+    """Whether no stage of its pipeline reads its error records; False without a pipeline."""
 
 
 class PreviewOrder(msgspec.Struct):

@@ -1,7 +1,7 @@
 """What runs and previews show of records: samples, profiles of sinks, values that stages have altered.
 
-A strict run fails for altered values, for rows that were dropped because of an error, and for keys that were
-ignored although they resemble a field: before its commit, with all of them.
+A strict run fails for altered values, for rows that were dropped because of an error, and for keys that
+differ from a field by case or blanks only: before its commit, with all of them.
 
 Samples are in the form that front ends receive.
 """
@@ -22,13 +22,13 @@ from localcdap.text import plural
 _NOUNS: Final = {
     ChangeKind.VALUES: "altered value",
     ChangeKind.ROWS: "dropped row",
-    ChangeKind.KEYS: "ignored key",
+    ChangeKind.KEYS: "differing key",
 }
 
 
 class AlteredValues(msgspec.Struct):
     """Values that a stage has altered in one way, such as rounded; or rows that it dropped for an error, or
-    keys that it ignored although they resemble a field.
+    keys that differ from a field by case or blanks only.
     """
 
     stage: str
@@ -69,8 +69,8 @@ def explain_noticed(altered: Sequence[AlteredValues]) -> StageError | None:
     lines = [f"Stage '{each.stage}': {each.describe()}" for each in altered]
     return StageError(
         "\n".join(("The run is strict, and noticed:", *lines)),
-        f"Correct the data or the pipeline. Without --strict, or with '{STRICT_ARGUMENT}' set to 'false', the "
-        "run only says it.",
+        "Correct the data or the pipeline. Without --strict, or with the argument "
+        f"'{STRICT_ARGUMENT}' set to 'false', the run only says it.",
         stage=altered[0].stage,
     )
 

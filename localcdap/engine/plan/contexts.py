@@ -232,6 +232,8 @@ class RunContext:
 class DriverContext(TopicAccess, WorkerStageContext):
     """A :class:`localcdap.api.stage.SparkContext`, source context and sink context, whatever the stage is.
 
+    :param drops_errors: whether no stage of the pipeline takes the error records; by default, when they are
+        not wanted.
     :param shared: called with a DataFrame and the condition of its error rows; counts these, and has the
         DataFrame computed once for both its records and its errors.
     """
@@ -242,6 +244,7 @@ class DriverContext(TopicAccess, WorkerStageContext):
         run: RunContext,
         *,
         wants_errors: bool = False,
+        drops_errors: bool | None = None,
         shared: Callable[[DataFrame, Column], DataFrame] = lambda df, _: df,
         needed_fields: Collection[str] | None = None,
     ) -> None:
@@ -254,6 +257,7 @@ class DriverContext(TopicAccess, WorkerStageContext):
             stage.plugin.uses, [run.locate_for_workers(used) for used in stage.plugin.uses]
         )
         self.wants_errors: bool = wants_errors
+        self._drops_errors: Final = not wants_errors if drops_errors is None else drops_errors
         self.errors: DataFrame | None = None
         """The error records of the stage, once its plugin has separated them."""
         self.lines: Final[list[str]] = []
@@ -314,7 +318,7 @@ class DriverContext(TopicAccess, WorkerStageContext):
         """Separate the error rows, which have a message; return the others."""
         from pyspark.sql import functions as f
 
-        if not self.wants_errors and dropped is not False:
+        if self._drops_errors and dropped is not False:
             is_dropped = message.isNotNull() if dropped is True else dropped
             df = self.observe_altered(df, UNREAD_ERRORS, is_dropped, message, kind=ChangeKind.ROWS)
         df = self._shared(df, message.isNotNull())

@@ -160,6 +160,7 @@ class PreviewDriver(RunDriver):
             shown=preview.shown,
             on_sample=on_sample,
             given=given,
+            drops_errors=debug.drops_errors,
         )
         runner.run()
 

@@ -158,7 +158,8 @@ def debug_in_worker(order: StageDebugOrder) -> StageDebugResult:
                 data.lookups = _fetch_lookups(order, plugin.lookup_tables(), Path(folder))
                 data.metadata = _fetch_metadata(order, plugin.metadata_entities(order.arguments))
             feed = create_feed(schema, streams, batches)
-            output = run_python_stage(create_pass_stage(stage, data), schema, feed)
+            alone = create_pass_stage(stage, data, has_error_reader=not order.drops_errors)
+            output = run_python_stage(alone, schema, feed)
             output = check_output(stage, output, partial(_export_table, order, Path(folder)))
         except StageError as error:
             problem = StageProblem(error.message, error.corrective_action, stage.name)

@@ -154,6 +154,7 @@ class StageByStageRunner:
     :param given: records by stream; the stages of these streams are not run.
     :param left_out: more stages that are not run.
     :param unchecked: sinks that are not checked, because their macros have no values.
+    :param drops_errors: of a single stage: whether no stage of its pipeline reads its error records.
     """
 
     def __init__(
@@ -167,8 +168,10 @@ class StageByStageRunner:
         given: Mapping[Stream, pa.RecordBatch],
         left_out: Collection[str] = (),
         unchecked: Collection[str] = (),
+        drops_errors: bool = False,
     ) -> None:
         self._flow: Final = flow
+        self._alone_drops_errors: Final = drops_errors
         self._run: Final = run
         self._limit: Final = limit
         self._shown: Final = shown
@@ -308,7 +311,7 @@ class StageByStageRunner:
                 stage, plugin.lookup_tables(), metadata, in_this_process=True
             )
             alone_in_pass = create_pass_stage(
-                stage, data, has_error_reader=self._wants_errors(stage)
+                stage, data, has_error_reader=not self._drops_errors(stage)
             )
             feed = create_feed(schema, streams, self._batches)
             return run_python_stage(alone_in_pass, schema, feed)
@@ -383,8 +386,13 @@ class StageByStageRunner:
 
     def _apply(self, stage: Stage, plugin: Any) -> dict[Stream, DataFrame]:
         """Return the DataFrames that a stage makes of its inputs."""
-        errors, wanted = Stream(stage.name, errors=True), self._wants_errors(stage)
-        context = DriverContext(stage, self._run, wants_errors=wanted, shared=self._persist)
+        errors = Stream(stage.name, errors=True)
+        # A single stage that is debugged shows its errors, whatever reads them in a pipeline.
+        wanted = bool(self._flow.list_readers(errors)) or len(self._flow.stages) == 1
+        drops = self._drops_errors(stage)
+        context = DriverContext(
+            stage, self._run, wants_errors=wanted, drops_errors=drops, shared=self._persist
+        )
         if stage.type == SOURCE:
             return {Stream(stage.name): plugin.read(context)}
         streams = self._flow.list_inputs(stage.name)
@@ -402,13 +410,11 @@ class StageByStageRunner:
             frames = {Stream(stage.name): result}
         return frames if context.errors is None else frames | {errors: context.errors}
 
-    def _wants_errors(self, stage: Stage) -> bool:
-        """Return whether the error records of a stage are used.
-
-        A single stage that is debugged shows its errors, whatever reads them in a pipeline.
-        """
-        errors = Stream(stage.name, errors=True)
-        return bool(self._flow.list_readers(errors)) or len(self._flow.stages) == 1
+    def _drops_errors(self, stage: Stage) -> bool:
+        """Return whether a run would drop the error records of a stage."""
+        if len(self._flow.stages) == 1:
+            return self._alone_drops_errors
+        return not self._flow.list_readers(Stream(stage.name, errors=True))
 
     def _persist(self, df: DataFrame, _: Column) -> DataFrame:
         """Have records and errors computed by one execution."""

@@ -76,7 +76,7 @@ class CountingMetrics:
 
 
 class AlteredCounts:
-    """What plugin code of a stage has altered, dropped or ignored, added up in this process."""
+    """What plugin code of a stage has altered or dropped, added up in this process."""
 
     def __init__(self) -> None:
         self._counts: Final[dict[tuple[str, ChangeKind], tuple[int, str]]] = {}

@@ -20,7 +20,7 @@ from localcdap.api.errors import (
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.api.security import Permission
-from localcdap.engine.messages.flow import DATA_TYPES, SINKS, SOURCE, Stage
+from localcdap.engine.messages.flow import DATA_TYPES, ERROR_TRANSFORM, SINKS, SOURCE, Stage
 from localcdap.engine.messages.orders import PreviewOrder, StageDebugOrder, WorkOrder
 from localcdap.engine.messages.samples import (
     PortSample,
@@ -181,12 +181,14 @@ class DebugService:
         """
         if request.document is None:
             arguments.update(environment.merge_arguments(None, request.arguments))
+            drops_errors = False
             schemas = {each.stage: _get_schema(each) for each in request.input}
             use, failures = read_stage(request.stage)
         else:
             document = read_document(request.document, request.file)
             arguments.update(environment.merge_arguments(document.name, request.arguments))
             use, schemas = self._find_stage(request, document, environment, arguments)
+            drops_errors = not _has_error_reader(document, use.name)
             failures = []
         if use is None or failures:
             return build_failed_answer(failures)
@@ -222,6 +224,7 @@ class DebugService:
             arguments=given,
             logical_start_ms=start_ms,
             host_directory=str(self._home),
+            drops_errors=drops_errors,
         )
         return self._run_stage(
             debug_order, environment.plugins.get_info(debug_order.stage.plugin).grain, request
@@ -363,6 +366,12 @@ class DebugService:
                 f"The process that stage '{debug_order.stage.name}' ran in ended unexpectedly."
             )
         return DebugAnswer([StageProblem(message, "Look for the cause in its plugin.")], None)
+
+
+def _has_error_reader(document: PipelineDocument, stage: str) -> bool:
+    """Return whether a stage of the pipeline reads the error records of another one."""
+    readers = {each.name for each in document.stages if each.plugin.type == ERROR_TRANSFORM}
+    return any(each.source == stage and each.target in readers for each in document.connections)
 
 
 def _create_stage(outcome: ConfiguredStage) -> Stage:
