@@ -165,8 +165,12 @@ class Emitter(Protocol):
     def __call__(self, record: Record) -> None:
         """Emit an output record."""
 
-    def error(self, record: Record, code: int, message: str) -> None:
-        """Emit an error record to the connected error transforms."""
+    def error(self, record: Record, code: int, message: str, *, dropped: bool = True) -> None:
+        """Emit an error record to the connected error transforms.
+
+        :param dropped: whether the stage does not pass the input record on, too. A run says how many are
+            dropped where no error transform is connected.
+        """
 
     def alert(self, payload: Mapping[str, str]) -> None:
         """Emit an alert to the connected alert publishers."""

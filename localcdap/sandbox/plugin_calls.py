@@ -265,7 +265,7 @@ class _RecordCollector(list[Record]):
     def __call__(self, record: Record) -> None:
         self.append(record)
 
-    def error(self, record: Record, code: int, message: str) -> None:
+    def error(self, record: Record, code: int, message: str, *, dropped: bool = True) -> None:
         self.errors.append(_ErrorRecord(record, int(code), str(message)))
 
     def alert(self, payload: Mapping[str, str]) -> None:

@@ -60,10 +60,17 @@ ROWS = [
 OUT = schema_text(n=["int", "null"])
 PYTHON = """
 def transform(record, emitter, context):
-    if record["id"] == 4:
+    if record["id"] in (1, 4):
         emitter.emitError({"errorCode": 7, "errorMsg": "four", "invalidRecord": record})
-    else:
+    if record["id"] != 4:
         emitter.emit({"N" if record["id"] == 2 else "n": record["id"]})
+"""
+JAVASCRIPT = """
+function transform(input, emitter, context) {
+  if (input.id == 1 || input.id == 4)
+    emitter.emitError({errorCode: 7, errorMsg: 'four', invalidRecord: input});
+  if (input.id != 4) emitter.emit(input.id == 2 ? {' N': 2} : {n: input.id});
+}
 """
 WRANGLER = artifact_ref(REPOSITORY / "plugins_dir/wrangler", "transform", "Wrangler")
 
@@ -87,6 +94,8 @@ def test_dropped_rows_and_differing_keys_are_counted_unless_they_are_asked_for(s
     script = {"script": PYTHON, "schema": OUT, "mode": "interpreted"}
     python = plugin_ref("transform", "PythonEvaluator")
     pipeline.stage("python", python, script, ["in"])
+    javascript = {"script": JAVASCRIPT, "schema": OUT}
+    pipeline.stage("javascript", plugin_ref("transform", "JavaScript"), javascript, ["in"])
     pipeline.stage("collected", python, script, ["in"])
     pipeline.collect_errors("errors", "collected")
     failing = "set-type :id integer; fail id > 2"
@@ -98,7 +107,7 @@ def test_dropped_rows_and_differing_keys_are_counted_unless_they_are_asked_for(s
     }
     for name, properties in recipes.items():
         pipeline.stage(name, WRANGLER, properties, ["in"])
-    for name in ("json", "python", "collected", *recipes):
+    for name in ("json", "python", "javascript", "collected", *recipes):
         pipeline.sink(f"{name} out", name)
 
     pipeline.run()
@@ -110,9 +119,12 @@ def test_dropped_rows_and_differing_keys_are_counted_unless_they_are_asked_for(s
     assert found[("json", ChangeKind.ROWS)][0] == 1
     assert found[("python", ChangeKind.KEYS)] == (1, "'N' for 'n'")
     assert found[("python", ChangeKind.ROWS)] == (1, f"four; the record is {record}")
+    assert found[("javascript", ChangeKind.KEYS)] == (1, "' N' for 'n'")
+    assert found[("javascript", ChangeKind.ROWS)] == (1, f"four; the record is {record}")
     assert found[("sent", ChangeKind.ROWS)][0] == 2
     assert found[("refused", ChangeKind.ROWS)][0] == 1
-    assert {stage for stage, _ in found} == {"json", "python", "collected", "sent", "refused"}
+    stages = {"json", "python", "javascript", "collected", "sent", "refused"}
+    assert {stage for stage, _ in found} == stages
     assert ("collected", ChangeKind.ROWS) not in found
     assert [each["n"] for each in pipeline.read("json out")] == [1, 2, None]
 

@@ -108,10 +108,14 @@ class SideOutputs:
         self._stage = stage
         self.errors: list[FailedRecord] = []
         self.alerts: list[dict[str, str | None]] = []
+        self.dropped: list[FailedRecord] = []
+        """The errors whose input record the stage does not pass on."""
 
-    def error(self, record: Record, code: int, message: str) -> None:
+    def error(self, record: Record, code: int, message: str, *, dropped: bool = True) -> None:
         """Emit an error record."""
         self.errors.append(FailedRecord(copy_value(record), code, message, self._stage))
+        if dropped:
+            self.dropped.append(self.errors[-1])
 
     def alert(self, payload: Mapping[str, str]) -> None:
         """Emit an alert; all values but null become text."""
@@ -305,11 +309,9 @@ class Runner(ABC):
         self.alerts.extend(StageAlert(self.name, payload) for payload in emit.alerts)
         if not emit.errors:
             return {}
-        if not self.stage.has_error_reader:
-            first = _to_record(emit.errors[0])
-            self.altered.add(
-                UNREAD_ERRORS, format_dropped(first), len(emit.errors), ChangeKind.ROWS
-            )
+        if emit.dropped and not self.stage.has_error_reader:
+            first, number = _to_record(emit.dropped[0]), len(emit.dropped)
+            self.altered.add(UNREAD_ERRORS, format_dropped(first), number, ChangeKind.ROWS)
         return {self.errors: Chunk(self._error_codec, [_to_record(e) for e in emit.errors])}
 
 
