@@ -99,6 +99,7 @@ from localcdap.api.plugin import (
 from localcdap.api.schema import Field, LogicalType, Schema, Type
 from localcdap.api.stage import (
     AlteredRows,
+    ChangeKind,
     Emitter,
     ErrorRecord,
     FinishContext,
@@ -136,6 +137,7 @@ __all__ = [
     "BrowseProperty",
     "BrowseRequest",
     "Capabilities",
+    "ChangeKind",
     "Condition",
     "Connector",
     "ConnectorContext",

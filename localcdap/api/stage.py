@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import enum
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -44,6 +45,17 @@ FindSchema = Callable[[str], "Schema | None"]
 """Returns the schema of a dataset by name; None when there is none of that name, or it has no schema."""
 
 
+class ChangeKind(enum.StrEnum):
+    """What a stage did to its input without being asked to; see :meth:`StageContext.count_altered`."""
+
+    VALUES = "values"
+    """Values were altered, such as rounded."""
+    ROWS = "rows"
+    """Rows were dropped because of an error."""
+    KEYS = "keys"
+    """Keys differ from a field by case or blanks only; the format decides whether they are read."""
+
+
 @dataclasses.dataclass(frozen=True)
 class AlteredRows:
     """The rows of a DataFrame in which a stage alters a value in one way."""
@@ -54,6 +66,8 @@ class AlteredRows:
     """A text of an altered row; null for the other rows. The smallest text is kept."""
     locate: Callable[[str], str] = str
     """Makes of that text what the warning says; called in this process when the rows have been computed."""
+    kind: ChangeKind = ChangeKind.VALUES
+    """Whether values are altered, rows dropped, or keys differ from fields."""
 
 
 class StageConfigurer:
@@ -177,8 +191,12 @@ class Emitter(Protocol):
     def __call__(self, record: Record) -> None:
         """Emit an output record."""
 
-    def error(self, record: Record, code: int, message: str) -> None:
-        """Emit an error record to the connected error transforms."""
+    def error(self, record: Record, code: int, message: str, *, dropped: bool = True) -> None:
+        """Emit an error record to the connected error transforms.
+
+        :param dropped: whether the stage does not pass the input record on, too. A run says how many are
+            dropped where no error transform is connected.
+        """
 
     def alert(self, payload: Mapping[str, str]) -> None:
         """Emit an alert to the connected alert publishers."""
@@ -240,14 +258,18 @@ class StageContext(Protocol):
         """The schema of the input; of the first one when there are several."""
         ...
 
-    def count_altered(self, change: str, first: str, number: int = 1) -> None:
+    def count_altered(
+        self, change: str, first: str, number: int = 1, kind: ChangeKind = ChangeKind.VALUES
+    ) -> None:
         """Count values that the stage does not pass on as they are, such as rounded ones.
 
         The log and the record of the run have a warning for each kind of change, with the number of the
-        values and the first one. Tasks that Spark repeats count once.
+        values and the first one; a strict run fails for it. So do not count what the pipeline asks for. Tasks
+        that Spark repeats count once.
 
         :param change: what became of the values, without the values: ``"seconds were left out"``.
         :param first: where the value is, or what it was.
+        :param kind: whether values are altered, rows dropped, or keys differ from fields.
         """
 
     def lookup(self, table: str) -> Lookup:
@@ -367,7 +389,13 @@ class SparkContext(StageContext, Protocol):
     """Whether the error records of this stage are used."""
 
     def without_errors(
-        self, df: DataFrame, *, code: Column, message: Column, record: Column
+        self,
+        df: DataFrame,
+        *,
+        code: Column,
+        message: Column,
+        record: Column,
+        dropped: Column | bool = True,
     ) -> DataFrame:
         """Return the rows of a DataFrame that are not errors; the other rows become error records.
 
@@ -377,6 +405,8 @@ class SparkContext(StageContext, Protocol):
         :param message: the error message; null on the rows that are not errors.
         :param record: the error record, a struct of the columns of the error schema; only computed when
             :attr:`wants_errors`.
+        :param dropped: whether an error row counts as dropped where no stage takes the error records
+            (:attr:`ChangeKind.ROWS`): not when the pipeline asks for that.
         """
 
     needed_fields: Collection[str] | None

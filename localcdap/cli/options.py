@@ -30,6 +30,11 @@ pairs_option = partial(repeatable, metavar="K=V")
 arguments_option = pairs_option(
     "-a", "arguments", help="Set a runtime argument, the value of the macro ${K}; repeatable."
 )
+strict_option = flag(
+    "--strict",
+    help="Fail, and write nothing, when values were altered, rows dropped because of an error, or keys "
+    "differ from fields by case or blanks only; the same as -a system.strict=true.",
+)
 fix_option = flag(
     "--fix",
     help="Use the installed version of a plugin where FILE asks for a missing one; FILE stays unchanged.",
@@ -69,6 +74,15 @@ def find_home_option(arguments: Sequence[str]) -> str | None:
         if argument.startswith("--home="):
             return argument.removeprefix("--home=")
     return None
+
+
+def add_strict(arguments: dict[str, str], strict: bool) -> dict[str, str]:
+    """Return runtime arguments with what ``--strict`` sets."""
+    if not strict:
+        return arguments
+    from localcdap.engine.messages.samples import STRICT_ARGUMENT
+
+    return {**arguments, STRICT_ARGUMENT: "true"}
 
 
 def parse_pairs(pairs: Iterable[str], option: str | None = None) -> dict[str, str]:

@@ -18,11 +18,13 @@ from localcdap.cli.errors import NO
 from localcdap.cli.files import NamedPipeline, is_file, read_pipeline, split_version
 from localcdap.cli.options import (
     Instance,
+    add_strict,
     fix_option,
     flag,
     instance_options,
     pairs_option,
     parse_pairs,
+    strict_option,
 )
 from localcdap.cli.output import echo, secho
 from localcdap.cli.runs.recordings import parse_recordings, print_stand_ins, record_option
@@ -208,6 +210,7 @@ mistakes in test files.
     help="With --new: the most records of each source.",
 )
 @pairs_option("-a", "arguments", help="With --new: set a runtime argument; repeatable.")
+@strict_option
 @record_option
 @fix_option
 @instance_options
@@ -221,6 +224,7 @@ def test_command(
     new: str | None,
     limit: int,
     arguments: tuple[str, ...],
+    strict: bool,
     recordings: tuple[str, ...],
     fix: bool,
 ) -> int:
@@ -234,7 +238,7 @@ def test_command(
             "Write one with 'localcdap test --new pipeline.json', or name the folder of the tests.",
         )
     given = parse_recordings(recordings)
-    reports = _run(instance, files, stage, given, updates=updates, fix=fix)
+    reports = _run(instance, files, stage, given, updates=updates, strict=strict, fix=fix)
     if junit is not None:
         write_junit(junit, reports)
     if not instance.print_json({"tests": reports}):
@@ -283,12 +287,15 @@ def _run(
     recordings: Mapping[str, str],
     *,
     updates: bool,
+    strict: bool,
     fix: bool,
 ) -> list[PipelineTestReport]:
     """Run the tests and, without --json, print a line for each."""
     reports = []
     with instance.connect() as cdap:
         tests, documents = _read(cdap, instance, files, stage)
+        for test in tests:
+            test.arguments = add_strict(test.arguments, strict)
         for test, result in _run_cases(cdap, instance, tests, documents, recordings, fix=fix):
             report = evaluate(test, result, _list_outputs(test, documents[test.file], stage))
             changed = updates and _update(test, report, result)

@@ -1,19 +1,26 @@
-"""Compares rules with the schema of the records for which they are meant, and converts the values in them."""
+"""Compares rules with the schema of the records for which they are meant, and converts the values in them.
+
+The error records that the plugin of a stage emits and the records that violate a rule leave the stage by one
+stream, so they have one schema: the fields of both. A field that both have with different types gets a type
+for the values of both: a wider number, or else text. So the value that broke a rule stays, whatever the
+stage made of its input.
+"""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from localcdap.api.schema import LogicalType, Schema, Type
+from localcdap.api.schema import Field, LogicalType, Schema, Type
 from localcdap.expectations.rules import (
     Expectation,
     InRange,
     InSet,
     MatchesPattern,
     MeetsCondition,
+    RuleAction,
     RuleProblem,
     Unique,
 )
@@ -178,3 +185,49 @@ def get_column_type(schema: Schema, column: str) -> Schema:
     field = schema.field(column)
     assert field is not None
     return field.schema.non_nullable
+
+
+_WIDER: Final = {
+    frozenset((Type.INT, Type.LONG)): Schema.LONG,
+    frozenset((Type.INT, Type.FLOAT)): Schema.DOUBLE,
+    frozenset((Type.INT, Type.DOUBLE)): Schema.DOUBLE,
+    frozenset((Type.FLOAT, Type.DOUBLE)): Schema.DOUBLE,
+}
+"""The types that hold every number of two others. No double holds every long."""
+
+
+def has_diverting_rule(rules: Iterable[Expectation]) -> bool:
+    """Return whether a rule sends records to error."""
+    return any(rule.action is RuleAction.ERROR for rule in rules)
+
+
+def unite_error_schemas(
+    own: Schema | None, checked: Schema | None, rules: Iterable[Expectation]
+) -> Schema | None:
+    """Return the schema of all error records of a stage.
+
+    :param own: that of the error records which the plugin emits.
+    :param checked: that of the records which the rules check.
+    :returns: ``own`` when no rule sends records to error; else a record whose fields may all be null.
+    """
+    if own is None or checked is None or not has_diverting_rule(rules):
+        return own
+    fields = [Field(field.name, _unite_types(field, checked.field(field.name))) for field in own]
+    more = (field for field in checked if own.field(field.name) is None)
+    fields += [Field(field.name, field.schema.as_nullable) for field in more]
+    return Schema.record(own.name or "record", fields)
+
+
+def _unite_types(own: Field, checked: Field | None) -> Schema:
+    if checked is None or is_same_type(own.schema, checked.schema):
+        return own.schema.as_nullable
+    one, other = own.schema.non_nullable, checked.schema.non_nullable
+    wider = None
+    if one.logical_type is None and other.logical_type is None:
+        wider = _WIDER.get(frozenset((one.type, other.type)))
+    return (wider or Schema.STRING).as_nullable
+
+
+def is_same_type(one: Schema, other: Schema) -> bool:
+    """Return whether two types are equal except for nulls and the name of the record."""
+    return one.non_nullable.same_shape(other.non_nullable)

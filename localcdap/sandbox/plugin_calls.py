@@ -25,7 +25,7 @@ from localcdap.api.methods import CallableMethod, find_plugin_methods
 from localcdap.api.plugin import Grain, Plugin, Transform, has_override
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.value_types import pack
-from localcdap.api.stage import FindPlugin, Metrics, Record
+from localcdap.api.stage import ChangeKind, FindPlugin, Metrics, Record
 from localcdap.api.tables import Lookup, TableFile
 from localcdap.artifacts.loading import UsedPlugins, load_plugin, to_plugin_error
 from localcdap.artifacts.model import PluginRef
@@ -265,7 +265,7 @@ class _RecordCollector(list[Record]):
     def __call__(self, record: Record) -> None:
         self.append(record)
 
-    def error(self, record: Record, code: int, message: str) -> None:
+    def error(self, record: Record, code: int, message: str, *, dropped: bool = True) -> None:
         self.errors.append(_ErrorRecord(record, int(code), str(message)))
 
     def alert(self, payload: Mapping[str, str]) -> None:
@@ -300,7 +300,9 @@ class _ContextWithoutRun:
         self.logger = logging.getLogger(f"localcdap.stage.{self.stage_name}")
         self.metrics: Metrics = _Metrics()
 
-    def count_altered(self, change: str, first: str, number: int = 1) -> None:
+    def count_altered(
+        self, change: str, first: str, number: int = 1, kind: ChangeKind = ChangeKind.VALUES
+    ) -> None:
         """Do nothing: no run would warn."""
 
     def lookup(self, table: str) -> Lookup:

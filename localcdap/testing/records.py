@@ -169,7 +169,7 @@ class CollectingSideOutputs:
         self._stage = stage
         self._output = output
 
-    def error(self, record: Record, code: int, message: str) -> None:
+    def error(self, record: Record, code: int, message: str, *, dropped: bool = True) -> None:
         rejected = {
             "record": copy_value(record),
             "code": code,

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from localcdap.api.errors import BadRequestError
 from localcdap.cli.main import run as run_command
 from localcdap.engine.messages.samples import AlteredValues
+from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import RunRequest
-from localcdap.runs.preview.model import PreviewRequest
+from localcdap.runs.preview.model import DebugRequest, PreviewRequest
 from localcdap.testing.instance import TemporaryInstance
 
 pytestmark = pytest.mark.spark
@@ -82,8 +84,61 @@ def test_a_preview_shows_them(instance: TemporaryInstance):
     assert preview.stages["Out"].altered == [sink]
 
 
-def ask(instance: TemporaryInstance, *arguments: str) -> str:
+STRICT = {"system.strict": "true"}
+
+
+def test_a_strict_run_fails_before_its_commit_with_all_that_was_noticed(
+    instance: TemporaryInstance,
+):
+    cdap, document = instance.cdap, build()
+    document["config"]["stages"][1]["plugin"]["properties"] |= {"path": "strict", "suffix": ""}
+
+    run = cdap.runs.start(RunRequest(document, arguments=STRICT))
+    run = cdap.runs.wait_for_end(run.run, 60.0)
+
+    assert run.status == RunStatus.FAILED
+    assert run.error is not None
+    noticed = [f"Stage '{each.stage}': {each.describe()}" for each in expect(instance)]
+    assert run.error.message.splitlines() == ["The run is strict, and noticed:", *noticed]
+    assert run.altered == expect(instance)
+    assert run.written == []
+    assert not (instance.home.path / "strict").exists()
+    assert run.stages["Out"].records_in == 4
+
+    previews = cdap.previews
+    preview = previews.start(PreviewRequest(document, arguments=STRICT))
+    while not preview.status.is_end:
+        preview = previews.wait("default", preview.preview, preview.version, 5.0)
+    assert preview.error is not None
+    assert preview.error.message == run.error.message
+    assert [len(each.altered) for each in preview.stages.values()] == [1, 1]
+
+    debugged = cdap.debugging.debug(DebugRequest("In", document=document, arguments=STRICT))
+    assert [each.message for each in debugged.errors] == [
+        "\n".join(run.error.message.splitlines()[:2])
+    ]
+
+
+def test_tests_of_pipelines_can_be_strict(instance: TemporaryInstance):
+    folder = instance.home.path
+    (folder / "p.json").write_text(json.dumps(build()))
+    test = folder / "p.test.toml"
+    test.write_text('pipeline = "p.json"\n[expect]\nOut = 4\n')
+
+    assert "1 passed" in ask(instance, "test", str(test))
+    failed = ask(instance, "test", str(test), "--strict", code=1)
+
+    assert "The run is strict, and noticed:" in failed
+    assert NOT_QUOTED in failed
+
+
+def test_a_wrong_argument_is_said_before_anything_runs(instance: TemporaryInstance):
+    with pytest.raises(BadRequestError, match=r"'system.strict' is 'maybe'"):
+        instance.cdap.runs.start(RunRequest(build(), arguments={"system.strict": "maybe"}))
+
+
+def ask(instance: TemporaryInstance, *arguments: str, code: int = 0) -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        assert run_command([*arguments, "--home", str(instance.home.path)]) == 0
+        assert run_command([*arguments, "--home", str(instance.home.path)]) == code
     return printed.getvalue()

@@ -11,10 +11,12 @@ from localcdap.cli.errors import NO
 from localcdap.cli.files import NamedPipeline
 from localcdap.cli.options import (
     Instance,
+    add_strict,
     arguments_option,
     fix_option,
     instance_options,
     parse_pairs,
+    strict_option,
 )
 from localcdap.cli.output import echo, secho
 from localcdap.cli.records import (
@@ -50,6 +52,7 @@ _MOST_ON_SCREEN: Final = 50
     type=click.IntRange(1),
     help="The most records that a source reads.",
 )
+@strict_option
 @fix_option
 @instance_options
 def debug_command(
@@ -59,6 +62,7 @@ def debug_command(
     records: str | None,
     arguments: tuple[str, ...],
     limit: int,
+    strict: bool,
     fix: bool,
 ) -> int:
     """Run STAGE of the pipeline in FILE ('-' is standard input), or of the deployed pipeline NAME, on
@@ -69,7 +73,7 @@ def debug_command(
     are written "2026-01-02" and "2026-01-02T03:04:05Z", decimals "12.50". An error transform takes records
     like {"record": {…}, "code": 1, "message": "…"}. A source needs no RECORDS; a sink writes nothing.
     """
-    named, values = NamedPipeline(pipeline), parse_pairs(arguments, "-a")
+    named, values = NamedPipeline(pipeline), add_strict(parse_pairs(arguments, "-a"), strict)
     given = _parse_records(read_json(records)) if records is not None else []
     with instance.connect() as cdap:
         request = DebugRequest(

@@ -10,10 +10,12 @@ from localcdap.cli.errors import NO
 from localcdap.cli.files import NamedPipeline
 from localcdap.cli.options import (
     Instance,
+    add_strict,
     arguments_option,
     fix_option,
     instance_options,
     parse_pairs,
+    strict_option,
 )
 from localcdap.cli.output import echo, print_error, print_failures, print_json, secho
 from localcdap.cli.records import (
@@ -62,6 +64,7 @@ _MOST_ON_SCREEN: Final = 10
     metavar="MINUTES",
     help="Stop the preview after this time.",
 )
+@strict_option
 @logical_start_options
 @record_option
 @fix_option
@@ -73,6 +76,7 @@ def preview_command(
     limit: int | None,
     arguments: tuple[str, ...],
     timeout: float,
+    strict: bool,
     recordings: tuple[str, ...],
     fix: bool,
     logical_start_time: str | None,
@@ -85,7 +89,8 @@ def preview_command(
     as in a run, so actions do change files and databases. Post actions do not run.
     """
     named = NamedPipeline(pipeline)
-    values = set_logical_start(parse_pairs(arguments, "-a"), logical_start_time, timezone)
+    values = add_strict(parse_pairs(arguments, "-a"), strict)
+    values = set_logical_start(values, logical_start_time, timezone)
     with instance.connect() as cdap:
         request = PreviewRequest(
             document=named.get_document(cdap, instance.namespace),

@@ -20,12 +20,14 @@ from localcdap.cli.errors import NO
 from localcdap.cli.files import get_deployed, is_file, read_text
 from localcdap.cli.options import (
     Instance,
+    add_strict,
     arguments_option,
     fix_option,
     flag,
     instance_options,
     parse_pairs,
     repeat_command,
+    strict_option,
 )
 from localcdap.cli.output import (
     echo,
@@ -237,6 +239,7 @@ _EARLIER_RUNS: Final = 20
 @click.option("--profile", metavar="P", help="The compute profile; see 'localcdap profiles'.")
 @flag("--explain", help="Show how Spark would compute each stage, and run nothing.")
 @flag("--detach", help="Start the run and return; see 'localcdap runs'.")
+@strict_option
 @flag(
     "--update-datasets",
     help="Change existing datasets so that they can hold what the sinks write, where that loses nothing.",
@@ -253,6 +256,7 @@ def run_command(
     profile: str | None,
     explain: bool,
     detach: bool,
+    strict: bool,
     update_datasets: bool,
     recordings: tuple[str, ...],
     fix: bool,
@@ -266,12 +270,13 @@ def run_command(
     A pipeline with failures does not run. The files and tables of a failed or stopped run stay as they
     were before it; what its actions changed, and the rows that it committed to databases, remain.
     """
+    values = add_strict(parse_pairs(arguments, "-a"), strict)
     request = RunRequest(
         document=read_text(pipeline) if is_file(pipeline) else None,
         file=pipeline if is_file(pipeline) else None,
         namespace=instance.namespace,
         name=Path(pipeline).stem,
-        arguments=set_logical_start(parse_pairs(arguments, "-a"), logical_start_time, timezone),
+        arguments=set_logical_start(values, logical_start_time, timezone),
         profile=profile,
         use_suggested=fix,
         update_datasets=update_datasets,

@@ -263,10 +263,8 @@ def _get_totals(plan: Plan, flow: Flow) -> dict[str, RecordCounts]:
     """Return what Spark counted, and what plugin code counted in this process."""
     if plan.counter is None:
         return {}
-    totals = plan.counter.get_totals(flow)
-    if plan.expectations is not None:
-        for name, removed in plan.expectations.count_removed().items():
-            totals[name].error += removed
+    rules = plan.expectations
+    totals = plan.counter.get_totals(flow, rules.count_diverted() if rules is not None else {})
     for name, counted in plan.sinks[0].context.metrics_of_run.items():
         if name in totals:
             metrics = totals[name].metrics

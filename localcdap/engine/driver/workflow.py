@@ -40,6 +40,7 @@ from localcdap.engine.messages.flow import (
     create_configurer,
 )
 from localcdap.engine.messages.orders import WorkOrder
+from localcdap.engine.messages.samples import AlteredValues, explain_noticed
 from localcdap.engine.messages.spool import (
     Alerted,
     DatasetAccess,
@@ -155,7 +156,10 @@ class Workflow:
         self._alerts: Final = RunAlerts(run)
         # Conditions are evaluated on the counts, and alerts come with them.
         forwarding = CONDITION in resolved.route.types.values()
-        self._counts_records: Final = order.counts or forwarding or bool(resolved.publishers)
+        counts = order.counts or order.is_strict
+        self._counts_records: Final = counts or forwarding or bool(resolved.publishers)
+        self._noticed: Final[list[AlteredValues]] = []
+        """What stages have altered or dropped so far."""
 
     @property
     def _route(self) -> PhaseRoute:
@@ -205,16 +209,23 @@ class Workflow:
     def run_data(self) -> None:
         """Run everything except what comes after all data.
 
-        :raises StageError: when a stage fails.
+        :raises StageError: when a stage fails, or a strict run has noticed something.
         """
         self._run_steps(ending=False)
+        self._check_noticed()
 
     def run_ending(self) -> None:
         """Run the control stages after all data.
 
-        :raises StageError: when one fails.
+        :raises StageError: when one fails, or a strict run has noticed something.
         """
         self._run_steps(ending=True)
+        self._check_noticed()
+
+    def _check_noticed(self) -> None:
+        error = explain_noticed(self._noticed) if self._order.is_strict else None
+        if error is not None:
+            raise error
 
     def finish_stages(self) -> None:
         """Have the plugins of data stages finish a run whose output is not committed."""
@@ -339,6 +350,7 @@ class Workflow:
     def _report_altered(self, stages: list[str], counter: RecordCounter | None = None) -> None:
         """Report the values that stages have altered, and warn of each kind of change."""
         altered = self._run.altered.take(stages, counter.altered if counter is not None else ())
+        self._noticed.extend(altered)
         for values in altered:
             with stage_scope(values.stage):
                 _LOG.warning("%s", values.describe())

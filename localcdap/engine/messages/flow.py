@@ -15,6 +15,7 @@ from localcdap.api.schema import Schema
 from localcdap.api.stage import StageConfigurer
 from localcdap.artifacts.model import PluginRef
 from localcdap.expectations.rules import Expectation
+from localcdap.expectations.schema_checks import unite_error_schemas
 
 ERROR_TRANSFORM = "errortransform"
 SPLITTER = "splittertransform"
@@ -55,6 +56,7 @@ class Stage(msgspec.Struct):
     output_schema: Schema | None = None
     """None for a splitter and a sink."""
     error_schema: Schema | None = None
+    """The schema of the error records that the plugin emits; None for that of the input."""
     port_schemas: dict[str, Schema] = {}
     pipeline_version: str | None = None
     """The version of CDAP that the pipeline's document names."""
@@ -73,13 +75,19 @@ class Stage(msgspec.Struct):
         """The schema of the first input; None for a source."""
         return next(iter(self.input_schemas.values()), None)
 
+    @property
+    def own_error_schema(self) -> Schema | None:
+        """The schema of the error records that the plugin emits; those of rules may have more fields."""
+        return self.error_schema or self.input_schema or self.output_schema
+
     def get_schema(self, stream: Stream) -> Schema:
         """Return the schema of the records of one of this stage's streams.
 
         :raises StageError: when it is not known.
         """
         if stream.errors:
-            found = self.error_schema or self.input_schema or self.output_schema
+            own = self.own_error_schema
+            found = unite_error_schemas(own, self.output_schema, self.expectations)
         elif stream.port is not None:
             found = self.port_schemas.get(stream.port)
         else:

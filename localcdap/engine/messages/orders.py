@@ -23,6 +23,7 @@ from localcdap.api.serialization.value_types import decode_schema, encode_schema
 from localcdap.artifacts.model import ApplicationRef, PluginRef
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.flow import Stage, Stream
+from localcdap.engine.messages.samples import is_strict
 from localcdap.files.atomic import write_internal_file
 
 ORDER: Final = "order.json"
@@ -64,6 +65,8 @@ class StageDebugOrder(msgspec.Struct):
     logical_start_ms: int
     host_directory: str | None = None
     """The instance's folder, by which the host is found; None when there is no host."""
+    drops_errors: bool = False
+    """Whether no stage of its pipeline reads its error records; False without a pipeline."""
 
 
 class PreviewOrder(msgspec.Struct):
@@ -162,6 +165,11 @@ class WorkOrder(msgspec.Struct):
     def path_locations(self) -> Locations:
         """The resolver of the paths in the document."""
         return Locations(self.locations, self.base_directory, self.remote)
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether the run fails for what it notices, see :func:`.samples.is_strict`."""
+        return is_strict(self.arguments)
 
     @property
     def session_id(self) -> str:

@@ -1,21 +1,35 @@
 """What runs and previews show of records: samples, profiles of sinks, values that stages have altered.
 
+A strict run fails for altered values, for rows that were dropped because of an error, and for keys that
+differ from a field by case or blanks only: before its commit, with all of them.
+
 Samples are in the form that front ends receive.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
+from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.schema import Schema
+from localcdap.api.stage import ChangeKind
 from localcdap.expectations.results import RuleResult
 from localcdap.text import plural
 
+_NOUNS: Final = {
+    ChangeKind.VALUES: "altered value",
+    ChangeKind.ROWS: "dropped row",
+    ChangeKind.KEYS: "differing key",
+}
+
 
 class AlteredValues(msgspec.Struct):
-    """Values that a stage has altered in one way, such as rounded."""
+    """Values that a stage has altered in one way, such as rounded; or rows that it dropped for an error, or
+    keys that differ from a field by case or blanks only.
+    """
 
     stage: str
     change: str
@@ -23,10 +37,55 @@ class AlteredValues(msgspec.Struct):
     count: int
     first: str
     """The first of them: where it is, or what it was."""
+    kind: ChangeKind = ChangeKind.VALUES
 
     def describe(self) -> str:
         """Return the warning."""
-        return f"{plural(self.count, 'altered value')}: {self.change}. The first: {self.first}"
+        return f"{plural(self.count, _NOUNS[self.kind])}: {self.change}. The first: {self.first}"
+
+
+STRICT_ARGUMENT: Final = "system.strict"
+"""The runtime argument, or preference, with which a run fails for what it notices."""
+
+
+def is_strict(arguments: Mapping[str, str]) -> bool:
+    """Return whether the arguments of a run make it fail for what it notices.
+
+    :raises BadRequestError: when the argument is neither ``true`` nor ``false``.
+    """
+    value = arguments.get(STRICT_ARGUMENT, "false").strip().lower()
+    if value not in ("true", "false"):
+        raise BadRequestError(
+            f"The argument '{STRICT_ARGUMENT}' is '{arguments[STRICT_ARGUMENT]}'.",
+            "Set it to 'true' or 'false'.",
+        )
+    return value == "true"
+
+
+def explain_noticed(altered: Sequence[AlteredValues]) -> StageError | None:
+    """Return the error of a strict run, with all that was noticed; None when it noticed nothing."""
+    if not altered:
+        return None
+    lines = [f"Stage '{each.stage}': {each.describe()}" for each in altered]
+    return StageError(
+        "\n".join(("The run is strict, and noticed:", *lines)),
+        "Correct the data or the pipeline. Without --strict, or with the argument "
+        f"'{STRICT_ARGUMENT}' set to 'false', the run only says it.",
+        stage=altered[0].stage,
+    )
+
+
+def add_up_altered(altered: Iterable[AlteredValues]) -> dict[ChangeKind, int]:
+    """Return the number of what was noticed, by kind, without kinds of which there is none."""
+    totals: dict[ChangeKind, int] = {}
+    for each in altered:
+        totals[each.kind] = totals.get(each.kind, 0) + each.count
+    return totals
+
+
+def describe_totals(altered: Iterable[AlteredValues]) -> list[str]:
+    """Return the numbers of what was noticed, such as ``2 altered values``, one text for each kind."""
+    return [plural(number, _NOUNS[kind]) for kind, number in add_up_altered(altered).items()]
 
 
 class StageProblem(msgspec.Struct, rename="camel", omit_defaults=True):

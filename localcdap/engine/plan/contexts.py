@@ -21,7 +21,7 @@ from localcdap.api.lineage import FieldOperation
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.api.sql_names import quote_column
-from localcdap.api.stage import AlteredRows, FindPlugin
+from localcdap.api.stage import AlteredRows, ChangeKind, FindPlugin
 from localcdap.api.tables import Lookup, TableLoading, TableShape, TableWrite
 from localcdap.artifacts.loading import UsedPlugins
 from localcdap.artifacts.model import PluginRef
@@ -59,6 +59,7 @@ from localcdap.engine.tasks.context import (
 )
 from localcdap.engine.tasks.lookups import FileLookup, LookupFile
 from localcdap.engine.tasks.pass_plan import ERROR_FIELDS
+from localcdap.engine.tasks.runners import UNREAD_ERRORS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -231,6 +232,8 @@ class RunContext:
 class DriverContext(TopicAccess, WorkerStageContext):
     """A :class:`localcdap.api.stage.SparkContext`, source context and sink context, whatever the stage is.
 
+    :param drops_errors: whether no stage of the pipeline takes the error records; by default, when they are
+        not wanted.
     :param shared: called with a DataFrame and the condition of its error rows; counts these, and has the
         DataFrame computed once for both its records and its errors.
     """
@@ -241,6 +244,7 @@ class DriverContext(TopicAccess, WorkerStageContext):
         run: RunContext,
         *,
         wants_errors: bool = False,
+        drops_errors: bool | None = None,
         shared: Callable[[DataFrame, Column], DataFrame] = lambda df, _: df,
         needed_fields: Collection[str] | None = None,
     ) -> None:
@@ -253,6 +257,7 @@ class DriverContext(TopicAccess, WorkerStageContext):
             stage.plugin.uses, [run.locate_for_workers(used) for used in stage.plugin.uses]
         )
         self.wants_errors: bool = wants_errors
+        self._drops_errors: Final = not wants_errors if drops_errors is None else drops_errors
         self.errors: DataFrame | None = None
         """The error records of the stage, once its plugin has separated them."""
         self.lines: Final[list[str]] = []
@@ -302,11 +307,21 @@ class DriverContext(TopicAccess, WorkerStageContext):
         return f.raise_error(f.concat(*parts))
 
     def without_errors(
-        self, df: DataFrame, *, code: Column, message: Column, record: Column
+        self,
+        df: DataFrame,
+        *,
+        code: Column,
+        message: Column,
+        record: Column,
+        dropped: Column | bool = True,
     ) -> DataFrame:
         """Separate the error rows, which have a message; return the others."""
         from pyspark.sql import functions as f
 
+        if self._drops_errors and dropped is not False:
+            is_dropped = message.isNotNull() if dropped is True else dropped
+            first = f.when(is_dropped, message)
+            df = self.observe_altered(df, AlteredRows(UNREAD_ERRORS, first, kind=ChangeKind.ROWS))
         df = self._shared(df, message.isNotNull())
         parts = (record, code.cast("int"), message, f.lit(self.stage_name))
         if self.wants_errors:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -30,9 +30,15 @@ from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.record_counter import ROWS, count_rows
 from localcdap.engine.plan.rule_columns import add_rule_column, write_hash
-from localcdap.engine.plan.spark_types import spark_type
+from localcdap.engine.plan.spark_types import (
+    get_column,
+    make_addressable,
+    spark_schema,
+    spark_type,
+)
 from localcdap.engine.spark_internals import create_observation
-from localcdap.engine.tasks.pass_plan import ERROR_FIELDS
+from localcdap.engine.tasks.error_records import create_error_pass, list_texts
+from localcdap.engine.tasks.pass_plan import ERROR_FIELDS, error_record_schema
 from localcdap.expectations.results import RuleResult, create_result
 from localcdap.expectations.rules import (
     Expectation,
@@ -42,7 +48,11 @@ from localcdap.expectations.rules import (
     Unique,
     explain_violation,
 )
-from localcdap.expectations.schema_checks import get_column_type
+from localcdap.expectations.schema_checks import (
+    get_column_type,
+    has_diverting_rule,
+    is_same_type,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -164,9 +174,11 @@ class ExpectationPlan:
             return frame, False
         if stream.errors:
             more = self._violating.get(stage.name)
-            return (frame, False) if more is None else (frame.union(more), True)
+            return (
+                (frame, False) if more is None else (self._unite_errors(stage, frame, more), True)
+            )
         checked = self.check(stage, stage.get_schema(stream), frame)
-        return checked, any(rule.action is RuleAction.ERROR for rule in stage.expectations)
+        return checked, has_diverting_rule(stage.expectations)
 
     def check(self, stage: Stage, schema: Schema, frame: DataFrame) -> DataFrame:
         """Count the violations among the records of a stage; return those that stay.
@@ -213,7 +225,7 @@ class ExpectationPlan:
             checked.unique_rules = later
             checked.frame = frame
         if removing and wants_errors:
-            self._violating[stage.name] = self._to_error_records(stage, schema, frame)
+            self._violating[stage.name] = self._divert(stage, schema, frame)
         if removing:
             frame = frame.where(f.col(_REMOVED).isNull())
         return frame.select(*map(quote_column, schema.field_names)) if is_wider else frame
@@ -223,10 +235,9 @@ class ExpectationPlan:
         if stream.errors or stream.port is not None:
             return None
         for checked in self._checked:
-            rules = checked.stage.expectations
             if checked.stage.name == stream.stage:
-                removes = any(rule.action is RuleAction.ERROR for rule in rules)
-                return None if removes else checked.observation
+                diverts = has_diverting_rule(checked.stage.expectations)
+                return None if diverts else checked.observation
         return None
 
     def compute_uniqueness(self) -> None:
@@ -262,8 +273,8 @@ class ExpectationPlan:
                 stage=stage,
             ) from error
 
-    def count_removed(self) -> dict[str, int]:
-        """Return the number of records that were taken out, by stage; waits for the observations."""
+    def count_diverted(self) -> dict[str, int]:
+        """Return the number of records that were sent to error, by stage; waits for the observations."""
         return {
             checked.stage.name: int(checked.observation.get.get(_REMOVED) or 0)
             for checked in self._checked
@@ -279,26 +290,58 @@ class ExpectationPlan:
         directory = self._run.message_directory
         return add_rule_column(frame, index, rule, schema, read_keys, directory)
 
-    def _to_error_records(self, stage: Stage, schema: Schema, frame: DataFrame) -> DataFrame:
-        """Return the records that are taken out in the form of the stage's error records.
-
-        A field of the error records that the checked records do not have, or have with another type, is null.
-        """
+    def _divert(self, stage: Stage, schema: Schema, frame: DataFrame) -> DataFrame:
+        """Return the records that are taken out as error records of the stage."""
         from pyspark.sql import functions as f
 
         wanted = stage.get_schema(Stream(stage.name, errors=True))
-        values = []
-        for field in wanted:
-            own = schema.field(field.name)
-            is_same = own is not None and own.schema.non_nullable == field.schema.non_nullable
-            column = f.col(quote_column(field.name)) if is_same else f.lit(None)
-            typed = column.cast(spark_type(field.schema, nullable=True))
-            values.append(typed.alias(field.name))
-        messages = f.array(*(f.lit(explain_violation(rule)) for rule in stage.expectations))
         number = f.col(_REMOVED)
-        parts = (f.struct(*values), number, f.element_at(messages, number), f.lit(stage.name))
+        diverted = frame.where(number.isNotNull())
+        if list_texts(schema, wanted):
+            values = map(quote_column, schema.field_names)
+            rows = make_addressable(
+                diverted.select(*values, number), [*schema.field_names, _REMOVED]
+            )
+            return self._run_error_pass(stage, schema, rows, diverts=True)
+        record = f.struct(*_select_fields(get_column, schema, wanted))
+        messages = f.array(*(f.lit(explain_violation(rule)) for rule in stage.expectations))
+        parts = (record, number, f.element_at(messages, number), f.lit(stage.name))
         named = [part.alias(name) for name, part in zip(ERROR_FIELDS, parts, strict=True)]
-        return frame.where(number.isNotNull()).select(*named)
+        return diverted.select(*named)
+
+    def _unite_errors(self, stage: Stage, own: DataFrame, more: DataFrame) -> DataFrame:
+        """Return the plugin's own error records, in the schema of all, and those of violations."""
+        from pyspark.sql import functions as f
+
+        given, wanted = stage.own_error_schema, stage.get_schema(Stream(stage.name, errors=True))
+        assert given is not None
+        if list_texts(given, wanted):
+            own = self._run_error_pass(stage, given, own, diverts=False)
+        elif given.field_names != wanted.field_names or not all(
+            is_same_type(one.schema, other.schema) for one, other in zip(given, wanted, strict=True)
+        ):
+            record = f.col(ERROR_FIELDS[0])
+            values = _select_fields(record.getField, given, wanted)
+            whole = f.when(record.isNotNull(), f.struct(*values)).alias(ERROR_FIELDS[0])
+            own = own.select(whole, *ERROR_FIELDS[1:])
+        return own.union(more)
+
+    def _run_error_pass(
+        self, stage: Stage, given: Schema, frame: DataFrame, *, diverts: bool
+    ) -> DataFrame:
+        wanted = error_record_schema(stage.get_schema(Stream(stage.name, errors=True)))
+        run = create_error_pass(stage, given, self._run.message_directory, diverts=diverts)
+        found: DataFrame = frame.mapInArrow(run, spark_schema(wanted, nullable=True))
+        return found
+
+
+def _select_fields(get: Callable[[str], Column], given: Schema, wanted: Schema) -> Iterator[Column]:
+    """Yield the fields of an error record: widened, and null where the record has no such field."""
+    from pyspark.sql import functions as f
+
+    for field in wanted:
+        value = f.lit(None) if given.field(field.name) is None else get(field.name)
+        yield value.cast(spark_type(field.schema, nullable=True)).alias(field.name)
 
 
 def explain_failures(results: Iterable[RuleResult]) -> StageError | None:

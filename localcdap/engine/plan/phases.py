@@ -28,6 +28,7 @@ from localcdap.engine.messages.flow import (
     Stream,
     create_configurer,
 )
+from localcdap.expectations.schema_checks import has_diverting_rule
 
 
 class Step(msgspec.Struct):
@@ -212,7 +213,10 @@ def list_inputs_in_pass(group: PassGroup, flow: Flow, stage: Stage) -> list[Stre
 
 
 def list_outlets(group: PassGroup, flow: Flow) -> list[Stream]:
-    """Return the streams of a pass that stages outside of it read; error records come last."""
+    """Return the streams of a pass that stages outside of it read; error records come last.
+
+    Of a stage whose rules may send records to error, the records leave the pass with the errors.
+    """
     members = set(group.stages)
     found: dict[Stream, None] = {}
     for stage in flow.stages:
@@ -220,6 +224,10 @@ def list_outlets(group: PassGroup, flow: Flow) -> list[Stream]:
             for stream in flow.list_inputs(stage.name):
                 if stream.stage in members:
                     found[stream] = None
+                    if stream.errors and has_diverting_rule(
+                        flow.get_stage(stream.stage).expectations
+                    ):
+                        found[Stream(stream.stage)] = None
     return sorted(found, key=lambda stream: stream.errors)
 
 

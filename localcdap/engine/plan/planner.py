@@ -38,6 +38,7 @@ from localcdap.engine.tasks.pass_plan import (
     REPORT,
     PassPlan,
     PassStage,
+    error_record_schema,
     get_outlet_column,
     list_outlet_schemas,
 )
@@ -83,6 +84,7 @@ def _plan_pass(streams: PlannedStreams, group: PassGroup) -> PassPlan:
                 properties=stage.properties,
                 data=_create_stage_data(streams, stage),
                 inputs=list_inputs_in_pass(group, flow, stage),
+                has_error_reader=bool(flow.list_readers(Stream(stage.name, errors=True))),
             )
             for stage in members
         ],
@@ -306,7 +308,8 @@ class _Planner:
             errors = Stream(stage.name, errors=True)
             rejected = context.errors
             if rejected is None:
-                rejected = context.empty(self._streams.get_schema(errors))
+                assert stage.own_error_schema is not None
+                rejected = context.empty(error_record_schema(stage.own_error_schema))
             self._streams.publish(errors, rejected, counted=True, persisted=True)
 
     def _create_context(self, stage: Stage) -> DriverContext:

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from localcdap.api.stage import ChangeKind
 from localcdap.engine.messages.flow import SPLITTER, Flow, Stage, Stream
 from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.messages.spool import RecordCounts
@@ -53,7 +55,7 @@ class RecordCounter:
         """The alerts that stages have emitted on a cluster; known with the totals."""
         self.alert_files: Final[Counter[str]] = Counter()
         """By file, how many of its alerts count, see :mod:`localcdap.engine.tasks.task_messages`."""
-        self.altered: Final[list[tuple[str, str, int, str]]] = []
+        self.altered: Final[list[tuple[str, str, int, str, ChangeKind]]] = []
         """The altered values that Python workers have reported, see :class:`TaskReport`."""
         self._same_as: Final[dict[Stream, Stream]] = {}
         self._counted_in_pass: Final[set[Stream]] = set()
@@ -96,9 +98,17 @@ class RecordCounter:
         """Declare that a stream is counted by the pass that it feeds."""
         self._counted_in_pass.add(stream)
 
-    def get_totals(self, flow: Flow) -> dict[str, RecordCounts]:
-        """Return the counts of all stages, in the order of the pipeline; waits for the observations."""
+    def get_totals(
+        self, flow: Flow, diverted: Mapping[str, int] = MappingProxyType({})
+    ) -> dict[str, RecordCounts]:
+        """Return the counts of all stages, in the order of the pipeline; waits for the observations.
+
+        :param diverted: by stage, the records that its rules have sent to error.
+        """
         counted, metrics = self._collect()
+        for name, number in diverted.items():
+            key = CountKey(name, "error")
+            counted[key] = counted.get(key, 0) + number
         totals = {stage.name: self._count_stage(stage, flow, counted) for stage in flow.stages}
         for (stage, name), number in metrics.items():
             totals[stage].metrics[name] = number
@@ -234,14 +244,15 @@ class StageAlteredValues(AlteredCounts):
         last = find_last_observation(df)
         return next((each for each, _ in self._observed if each is last), None)
 
-    def take(self) -> list[tuple[str, int, str]]:
+    def take(self) -> list[tuple[str, int, str, ChangeKind]]:
         """See :meth:`AlteredCounts.take`; the actions of the observed DataFrames must have ended."""
         while self._observed:
             observation, changes = self._observed.pop(0)
             values = observation.get
             for number, each in enumerate(changes):
                 for first in values.get(f"{_FIRST}{number}") or ():
-                    self.add(each.change, each.locate(first), values[f"{_ALTERED}{number}"])
+                    count = values[f"{_ALTERED}{number}"]
+                    self.add(each.change, each.locate(first), count, each.kind)
         return super().take()
 
 
@@ -266,16 +277,12 @@ class RunAlteredValues:
         return next((observation for observation in found if observation is not None), None)
 
     def take(
-        self, stages: Iterable[str], counted: Iterable[tuple[str, str, int, str]] = ()
+        self, stages: Iterable[str], counted: Iterable[tuple[str, str, int, str, ChangeKind]] = ()
     ) -> list[AlteredValues]:
         """Return what stages have altered since the last call.
 
-        :param counted: what Python workers have reported: stage, change, number and the first value.
+        :param counted: what Python workers have reported: stage, change, number, first value and kind.
         """
-        for stage, change, number, first in counted:
-            self.get(stage).add(change, first, number)
-        return [
-            AlteredValues(stage, change, number, first)
-            for stage in stages
-            for change, number, first in self.get(stage).take()
-        ]
+        for stage, change, number, first, kind in counted:
+            self.get(stage).add(change, first, number, kind)
+        return [AlteredValues(stage, *each) for stage in stages for each in self.get(stage).take()]

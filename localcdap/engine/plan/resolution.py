@@ -146,7 +146,7 @@ class ResolvedFlow:
             properties=request.properties,
             input_schemas=_require_input_schemas(spec, self._list_data_inputs(spec.name)),
             output_schema=spec.output_schema,
-            error_schema=spec.error_schema,
+            error_schema=self._pipeline.own_error_schemas.get(spec.name),
             port_schemas=spec.port_schemas,
             pipeline_version=request.pipeline_version,
             expectations=self._rules.get(spec.name, []),

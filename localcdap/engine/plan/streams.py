@@ -34,6 +34,7 @@ from localcdap.engine.plan.rule_columns import is_sampled
 from localcdap.engine.plan.spark_types import SchemaCheck, spark_schema
 from localcdap.engine.spark_internals import add_below_observations, create_observation
 from localcdap.engine.tasks.pass_plan import error_record_schema
+from localcdap.expectations.schema_checks import has_diverting_rule
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -320,6 +321,10 @@ class PlannedStreams:
         if self.count_uses(stream) != 1:
             return False
         reader = self.flow.list_readers(stream)[0]
+        if has_diverting_rule(self.flow.get_stage(reader).expectations):
+            is_counted_after = False  # its rules take records out
+        else:
+            is_counted_after = getattr(self.plugins[reader], "one_to_one", False)
         group = self.group_of.get(reader)
         if group is not None:
             if self.is_only_feed(stream, group):
@@ -327,7 +332,7 @@ class PlannedStreams:
                 return True
             return False
         is_only_input = len(self.flow.list_inputs(reader)) == 1
-        if is_only_input and getattr(self.plugins[reader], "one_to_one", False):
+        if is_only_input and is_counted_after:
             if isinstance(self.plugins[reader], SplitterTransform):
                 return False
             # Counted after the reader, where fewer columns are left.

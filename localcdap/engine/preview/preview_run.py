@@ -160,6 +160,7 @@ class PreviewDriver(RunDriver):
             shown=preview.shown,
             on_sample=on_sample,
             given=given,
+            drops_errors=debug.drops_errors,
         )
         runner.run()
 
@@ -251,7 +252,7 @@ class PreviewWorkflow(Workflow):
             self._run,
             limit=self._preview.records,
             shown=self._preview.shown,
-            on_sample=self._on_sample,
+            on_sample=self._report_sample,
             given=self._list_given(flow),
             left_out=self._preview.left_out,
             unchecked=[name for name in stages if self._resolved.has_macros(name)],
@@ -264,6 +265,10 @@ class PreviewWorkflow(Workflow):
             for line in (problem.trace or "").splitlines():
                 error.add_note(line)
             raise error
+
+    def _report_sample(self, stage: str, sample: StageSample) -> None:
+        self._noticed.extend(sample.altered)
+        self._on_sample(stage, sample)
 
     def _list_given(self, flow: Flow) -> Mapping[Stream, pa.RecordBatch]:
         entries = [

@@ -11,6 +11,7 @@ from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.plugin import Plugin
 from localcdap.api.record_json import decode_json_records, decode_text_record, encode_json_record
 from localcdap.api.schema import Schema
+from localcdap.api.stage import ChangeKind
 from localcdap.engine.messages.flow import SPLITTER, Flow, Stage, Stream
 from localcdap.engine.messages.orders import GivenStream
 from localcdap.engine.messages.samples import (
@@ -42,7 +43,7 @@ class PreviewStageOutput:
     """The results of the stage's expectations."""
     alerts: list[dict[str, str | None]] = dataclasses.field(default_factory=list)
     """What the alerts of the stage say."""
-    altered: list[tuple[str, int, str]] = dataclasses.field(default_factory=list)
+    altered: list[tuple[str, int, str, ChangeKind]] = dataclasses.field(default_factory=list)
     """The values that code in Python has altered, see :meth:`.AlteredCounts.take`."""
 
 
@@ -50,6 +51,12 @@ def get_stream_schema(stage: Stage, stream: Stream) -> Schema:
     """Return the schema of the records of an output stream of a stage, error records included."""
     schema = stage.get_schema(stream)
     return error_record_schema(schema) if stream.errors else schema
+
+
+def get_own_schema(stage: Stage, stream: Stream) -> Schema:
+    """Return the schema of the records that the plugin of a stage gives to a stream, before rules."""
+    own = stage.own_error_schema
+    return error_record_schema(own) if stream.errors and own else get_stream_schema(stage, stream)
 
 
 # -- given records --------------------------------------------------------------------------

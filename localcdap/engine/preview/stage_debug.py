@@ -47,12 +47,13 @@ from localcdap.engine.preview.records import (
     make_nullable,
 )
 from localcdap.engine.tasks.context import STAGE_LOGGER, EntityMetadata, StageContextData
+from localcdap.engine.tasks.error_records import ErrorRecordBuilder
 from localcdap.engine.tasks.failures import StageFailure
 from localcdap.engine.tasks.lookups import LookupFile
 from localcdap.engine.tasks.pass_plan import PassStage, error_record_schema
-from localcdap.engine.tasks.runners import conform, plugin_scope
+from localcdap.engine.tasks.runners import plugin_scope
 from localcdap.expectations.batches import BatchChecker
-from localcdap.expectations.rules import explain_violation
+from localcdap.expectations.schema_checks import has_diverting_rule
 from localcdap.java.unix_time import from_epoch_millis
 
 if TYPE_CHECKING:
@@ -68,21 +69,36 @@ def check_output(
 ) -> PreviewStageOutput:
     """Return the output of a stage with the results of its rules; violating records become error records.
 
+    Where the stage has problems, only its error records take the form that the rules give them.
+
     :raises StageError: when a rule cannot be checked.
     """
-    batch = output.batches.get(Stream(stage.name))
-    if not stage.expectations or batch is None or stage.type in (*SINKS, SPLITTER):
+    if not stage.expectations or stage.type in (*SINKS, SPLITTER):
+        return output
+    batches, errors = dict(output.batches), Stream(stage.name, errors=True)
+    if errors in batches and has_diverting_rule(stage.expectations):
+        batches[errors] = _create_builder(stage, stage.own_error_schema).convert(batches[errors])
+    output = dataclasses.replace(output, batches=batches)
+    batch = batches.get(Stream(stage.name))
+    if batch is None or output.problems:
         return output
     schema = get_stream_schema(stage, Stream(stage.name))
     checker = _create_checker(stage, schema, export)
     violated = checker.check(batch)
-    batches = dict(output.batches)
     if any(index is not None for index in violated):
-        kept = [row for row, index in enumerate(violated) if index is None]
-        batches[Stream(stage.name)] = batch.take(kept)
-        errors = Stream(stage.name, errors=True)
-        batches[errors] = _add_errors(stage, schema, batch, violated, batches.get(errors))
-    return dataclasses.replace(output, batches=batches, results=checker.get_results())
+        import pyarrow as pa
+
+        batches[Stream(stage.name)] = batch.filter(pa.array([index is None for index in violated]))
+        diverted = _create_builder(stage, schema).divert(batch, violated)
+        known = [batches[errors]] if errors in batches else []
+        batches[errors] = pa.concat_batches([*known, diverted])
+    return dataclasses.replace(output, results=checker.get_results())
+
+
+def _create_builder(stage: Stage, given: Schema | None) -> ErrorRecordBuilder:
+    assert given is not None
+    wanted = stage.get_schema(Stream(stage.name, errors=True))
+    return ErrorRecordBuilder(stage.name, stage.expectations, given, wanted)
 
 
 def check_input(
@@ -123,40 +139,6 @@ def _read_keys(stage: str, export: ExportTable, table: str, key: str) -> set[Any
     return found
 
 
-def _add_errors(
-    stage: Stage,
-    schema: Schema,
-    batch: pa.RecordBatch,
-    violated: list[int | None],
-    errors: pa.RecordBatch | None,
-) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    stream = Stream(stage.name, errors=True)
-    wanted = [field.name for field in stage.get_schema(stream)]
-    same = {
-        field.name
-        for field in stage.get_schema(stream)
-        if (own := schema.field(field.name)) is not None
-        and own.schema.non_nullable == field.schema.non_nullable
-    }
-    codec = RecordCodec(make_nullable(get_stream_schema(stage, stream)))
-    records = RecordCodec(make_nullable(schema)).decode(batch)
-    added = codec.encode(
-        [
-            {
-                "record": {name: records[row][name] if name in same else None for name in wanted},
-                "code": index + 1,
-                "message": explain_violation(stage.expectations[index]),
-                "stage": stage.name,
-            }
-            for row, index in enumerate(violated)
-            if index is not None
-        ]
-    )
-    return added if errors is None else pa.concat_batches([conform(errors, codec), added])
-
-
 _MOST_LINES: Final = 1_000
 
 
@@ -176,9 +158,9 @@ def debug_in_worker(order: StageDebugOrder) -> StageDebugResult:
                 data.lookups = _fetch_lookups(order, plugin.lookup_tables(), Path(folder))
                 data.metadata = _fetch_metadata(order, plugin.metadata_entities(order.arguments))
             feed = create_feed(schema, streams, batches)
-            output = run_python_stage(create_pass_stage(stage, data), schema, feed)
-            if not output.problems:
-                output = check_output(stage, output, partial(_export_table, order, Path(folder)))
+            alone = create_pass_stage(stage, data, has_error_reader=not order.drops_errors)
+            output = run_python_stage(alone, schema, feed)
+            output = check_output(stage, output, partial(_export_table, order, Path(folder)))
         except StageError as error:
             problem = StageProblem(error.message, error.corrective_action, stage.name)
             output = PreviewStageOutput(problems=[problem])
@@ -212,9 +194,11 @@ def list_input_streams(stage: Stage) -> list[Stream]:
     return [Stream(name, errors=errors) for name in stage.input_schemas]
 
 
-def create_pass_stage(stage: Stage, data: StageContextData) -> PassStage:
+def create_pass_stage(
+    stage: Stage, data: StageContextData, *, has_error_reader: bool = True
+) -> PassStage:
     """Return a stage in the form in which Spark's workers get it, alone in its pass."""
-    return PassStage(stage.plugin, stage.properties, data, [])
+    return PassStage(stage.plugin, stage.properties, data, [], has_error_reader)
 
 
 def _encode_input(stage: Stage, stream: Stream, records: list[Any]) -> pa.RecordBatch:

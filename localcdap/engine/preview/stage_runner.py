@@ -68,7 +68,7 @@ from localcdap.engine.preview.records import (
     create_sample,
     find_nulls,
     get_feed_schema,
-    get_stream_schema,
+    get_own_schema,
     make_nullable,
 )
 from localcdap.engine.preview.stage_debug import check_input, check_output, create_pass_stage
@@ -154,6 +154,7 @@ class StageByStageRunner:
     :param given: records by stream; the stages of these streams are not run.
     :param left_out: more stages that are not run.
     :param unchecked: sinks that are not checked, because their macros have no values.
+    :param drops_errors: of a single stage: whether no stage of its pipeline reads its error records.
     """
 
     def __init__(
@@ -167,8 +168,10 @@ class StageByStageRunner:
         given: Mapping[Stream, pa.RecordBatch],
         left_out: Collection[str] = (),
         unchecked: Collection[str] = (),
+        drops_errors: bool = False,
     ) -> None:
         self._flow: Final = flow
+        self._alone_drops_errors: Final = drops_errors
         self._run: Final = run
         self._limit: Final = limit
         self._shown: Final = shown
@@ -276,8 +279,7 @@ class StageByStageRunner:
 
     def _finish(self, stage: Stage, output: PreviewStageOutput) -> None:
         """Report the output of a stage, and keep it for the stages after it."""
-        if not output.problems:
-            output = self._check_output(stage, output)
+        output = self._check_output(stage, output)
         self._report(stage, output)
         if output.problems:
             self.problems.extend(output.problems)
@@ -308,9 +310,11 @@ class StageByStageRunner:
             data = self._run.create_stage_data(
                 stage, plugin.lookup_tables(), metadata, in_this_process=True
             )
-            return run_python_stage(
-                create_pass_stage(stage, data), schema, create_feed(schema, streams, self._batches)
+            alone_in_pass = create_pass_stage(
+                stage, data, has_error_reader=not self._drops_errors(stage)
             )
+            feed = create_feed(schema, streams, self._batches)
+            return run_python_stage(alone_in_pass, schema, feed)
         sampled = self._sample(stage, plugin) if stage.type == SOURCE and not alone else None
         if sampled is not None:
             return PreviewStageOutput({Stream(stage.name): sampled})
@@ -385,7 +389,10 @@ class StageByStageRunner:
         errors = Stream(stage.name, errors=True)
         # A single stage that is debugged shows its errors, whatever reads them in a pipeline.
         wanted = bool(self._flow.list_readers(errors)) or len(self._flow.stages) == 1
-        context = DriverContext(stage, self._run, wants_errors=wanted, shared=self._persist)
+        drops = self._drops_errors(stage)
+        context = DriverContext(
+            stage, self._run, wants_errors=wanted, drops_errors=drops, shared=self._persist
+        )
         if stage.type == SOURCE:
             return {Stream(stage.name): plugin.read(context)}
         streams = self._flow.list_inputs(stage.name)
@@ -402,6 +409,12 @@ class StageByStageRunner:
         else:
             frames = {Stream(stage.name): result}
         return frames if context.errors is None else frames | {errors: context.errors}
+
+    def _drops_errors(self, stage: Stage) -> bool:
+        """Return whether a run would drop the error records of a stage."""
+        if len(self._flow.stages) == 1:
+            return self._alone_drops_errors
+        return not self._flow.list_readers(Stream(stage.name, errors=True))
 
     def _persist(self, df: DataFrame, _: Column) -> DataFrame:
         """Have records and errors computed by one execution."""
@@ -451,7 +464,7 @@ class StageByStageRunner:
         """Add the error records that a stage does not have, if another stage reads them."""
         errors = Stream(stage.name, errors=True)
         if self._flow.list_readers(errors) and errors not in batches:
-            batches[errors] = RecordCodec(get_stream_schema(stage, errors)).encode([])
+            batches[errors] = RecordCodec(get_own_schema(stage, errors)).encode([])
         return batches
 
     # -- reports ----------------------------------------------------------------------------
@@ -540,7 +553,7 @@ def _convert_rows(stage: Stage, stream: Stream, rows: pa.Table) -> pa.RecordBatc
     """Return rows of Spark as the records of a stream."""
     import pyarrow as pa
 
-    codec = RecordCodec(make_nullable(get_stream_schema(stage, stream)))
+    codec = RecordCodec(make_nullable(get_own_schema(stage, stream)))
     if not rows.num_rows:
         return codec.encode([])
     return pa.concat_batches([conform(batch, codec) for batch in rows.to_batches()])

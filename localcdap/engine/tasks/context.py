@@ -15,7 +15,7 @@ import msgspec
 from localcdap.api.errors import StageError
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope, ScopedMetadata
 from localcdap.api.schema import Schema
-from localcdap.api.stage import Metrics
+from localcdap.api.stage import ChangeKind, Metrics
 from localcdap.api.tables import Lookup
 from localcdap.engine.tasks.lookups import FileLookup, LookupFile
 
@@ -76,25 +76,27 @@ class CountingMetrics:
 
 
 class AlteredCounts:
-    """The values that plugin code of a stage has altered, added up in this process."""
+    """What plugin code of a stage has altered or dropped, added up in this process."""
 
     def __init__(self) -> None:
-        self._counts: Final[dict[str, tuple[int, str]]] = {}
+        self._counts: Final[dict[tuple[str, ChangeKind], tuple[int, str]]] = {}
         self._lock: Final = threading.Lock()
 
-    def add(self, change: str, first: str, number: int = 1) -> None:
+    def add(
+        self, change: str, first: str, number: int = 1, kind: ChangeKind = ChangeKind.VALUES
+    ) -> None:
         """Add values; see :meth:`localcdap.api.stage.StageContext.count_altered`."""
-        change, number = str(change), operator.index(number)
+        key, number = (str(change), ChangeKind(kind)), operator.index(number)
         with self._lock:
-            counted, place = self._counts.get(change, (0, str(first)[:_MOST_SHOWN]))
-            self._counts[change] = counted + number, place
+            counted, place = self._counts.get(key, (0, str(first)[:_MOST_SHOWN]))
+            self._counts[key] = counted + number, place
 
-    def take(self) -> list[tuple[str, int, str]]:
-        """Return what was added since the last call: change, number and the first value of each."""
+    def take(self) -> list[tuple[str, int, str, ChangeKind]]:
+        """Return what was added since the last call: change, number, the first value and kind of each."""
         if not self._counts:
             return []
         with self._lock:
-            taken = [(change, *counted) for change, counted in self._counts.items()]
+            taken = [(change, *counted, kind) for (change, kind), counted in self._counts.items()]
             self._counts.clear()
         return taken
 
@@ -154,9 +156,11 @@ class WorkerStageContext:
             )
         return found
 
-    def count_altered(self, change: str, first: str, number: int = 1) -> None:
+    def count_altered(
+        self, change: str, first: str, number: int = 1, kind: ChangeKind = ChangeKind.VALUES
+    ) -> None:
         """See :meth:`localcdap.api.stage.StageContext.count_altered`."""
-        self.altered.add(change, first, number)
+        self.altered.add(change, first, number, kind)
 
     def start_records(self) -> None:
         """Refuse the reading of metadata from now on: ``initialize`` has ended."""

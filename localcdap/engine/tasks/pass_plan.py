@@ -16,6 +16,7 @@ import msgspec
 
 from localcdap.api.arrow import to_arrow_schema
 from localcdap.api.schema import Schema
+from localcdap.api.stage import ChangeKind
 from localcdap.artifacts.model import PluginRef
 from localcdap.decoders import decode_msgpack
 from localcdap.engine.messages.flow import Stream
@@ -39,6 +40,8 @@ class PassStage(msgspec.Struct):
     data: StageContextData
     inputs: list[Stream]
     """Streams of earlier stages of the pass, or :attr:`PassPlan.feed`."""
+    has_error_reader: bool = True
+    """Whether a stage reads the error records; else they are dropped."""
 
     @property
     def name(self) -> str:
@@ -192,8 +195,8 @@ class TaskReport(msgspec.Struct, array_like=True):
     """The number of alerts in the file that this report adds."""
     alerts: list[StageAlert] = []
     """The alerts themselves, where the run cannot read the files of workers."""
-    altered: list[tuple[str, str, int, str]] = []
-    """Altered values: stage, change, difference and the first value."""
+    altered: list[tuple[str, str, int, str, ChangeKind]] = []
+    """Altered values: stage, change, difference, the first value and the kind."""
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

@@ -6,6 +6,7 @@ Between fused stages, records are dicts or Arrow; plugin code emits into lists o
 from __future__ import annotations
 
 import contextlib
+import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
 from localcdap.api.plugin import has_override
+from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
-from localcdap.api.stage import Record
+from localcdap.api.stage import ChangeKind, Record
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.messages.flow import Stream, create_plugin
 from localcdap.engine.tasks.context import AlteredCounts, CountingMetrics, WorkerStageContext
@@ -106,10 +108,14 @@ class SideOutputs:
         self._stage = stage
         self.errors: list[FailedRecord] = []
         self.alerts: list[dict[str, str | None]] = []
+        self.dropped: list[FailedRecord] = []
+        """The errors whose input record the stage does not pass on."""
 
-    def error(self, record: Record, code: int, message: str) -> None:
+    def error(self, record: Record, code: int, message: str, *, dropped: bool = True) -> None:
         """Emit an error record."""
         self.errors.append(FailedRecord(copy_value(record), code, message, self._stage))
+        if dropped:
+            self.dropped.append(self.errors[-1])
 
     def alert(self, payload: Mapping[str, str]) -> None:
         """Emit an alert; all values but null become text."""
@@ -303,7 +309,19 @@ class Runner(ABC):
         self.alerts.extend(StageAlert(self.name, payload) for payload in emit.alerts)
         if not emit.errors:
             return {}
+        if emit.dropped and not self.stage.has_error_reader:
+            first, number = _to_record(emit.dropped[0]), len(emit.dropped)
+            self.altered.add(UNREAD_ERRORS, format_dropped(first), number, ChangeKind.ROWS)
         return {self.errors: Chunk(self._error_codec, [_to_record(e) for e in emit.errors])}
+
+
+UNREAD_ERRORS: Final = "no stage collects the error records"
+
+
+def format_dropped(error: Mapping[str, Any]) -> str:
+    """Return what a warning says of an error record that is dropped: its message, and the record."""
+    record = json.dumps(encode_json_record(error["record"]), ensure_ascii=False)
+    return f"{error['message'] or 'no message'}; the record is {record}"
 
 
 def _to_record(failed: FailedRecord) -> dict[str, Any]:

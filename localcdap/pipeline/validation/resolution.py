@@ -9,6 +9,7 @@ import msgspec
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.locations import Locations
 from localcdap.api.pipeline import PipelineSpec, StageSpec, StandIn
+from localcdap.api.schema import Schema
 from localcdap.artifacts.model import PluginRef
 from localcdap.pipeline.document.model import PipelineDocument, PipelineType
 from localcdap.pipeline.macros.evaluation import MacroContext
@@ -59,6 +60,8 @@ class ResolvedPipeline(msgspec.Struct):
     """The datasets that the stages declare, in the order of the run."""
     tables: dict[str, list[str]] = {}
     """By stage, the other tables that it declares to write."""
+    own_error_schemas: dict[str, Schema | None] = {}
+    """By stage, the schema of the error records that its plugin emits; those of rules may have more."""
     detected: dict[str, int] = {}
     """See :class:`localcdap.api.pipeline.PipelineValidation`."""
     stand_ins: list[StandIn] = []
@@ -142,6 +145,7 @@ def resolve_pipeline(
         warnings=_find_all_warnings(structure, configured) if warn else [],
         datasets=list_stage_datasets(configured),
         tables={each.stage.name: [*each.result.columns] for each in configured},
+        own_error_schemas={name: each.own_error_schema for name, each in outcomes.items()},
     )
 
 

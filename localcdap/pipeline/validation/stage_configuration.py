@@ -24,6 +24,7 @@ from localcdap.api.failures import (
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.artifacts.model import PluginRef
+from localcdap.expectations.schema_checks import unite_error_schemas
 from localcdap.pipeline.document.model import StageUse
 from localcdap.pipeline.macros.evaluation import MacroContext, evaluate
 from localcdap.pipeline.rules.graph import ACTIONS, CONDITION, SINKS, SOURCES
@@ -135,6 +136,8 @@ class ConfiguredStage(msgspec.Struct):
     """By input stage, in connection order."""
     output_schema: Schema | None = None
     error_schema: Schema | None = None
+    own_error_schema: Schema | None = None
+    """That of the error records which the plugin emits."""
     port_schemas: dict[str, Schema] = {}
     declared: Mapping[str, PluginProperty] = {}
     """The properties that the plugin has, by name."""
@@ -152,8 +155,8 @@ class ConfiguredStage(msgspec.Struct):
     def set_output_schemas(self, common: Schema | None) -> None:
         """Set the output schemas from the result and the schema common to all inputs.
 
-        A condition forwards its input; a sink and an action have no output; errors have the input's
-        schema unless the plugin sets another.
+        A condition forwards its input; a sink and an action have no output. The plugin's errors have the
+        input's schema unless it sets another; records that violate a rule may add fields.
         """
         type, result = self.stage.plugin.type, self.result
         if type in ACTIONS:
@@ -161,10 +164,13 @@ class ConfiguredStage(msgspec.Struct):
         if type == CONDITION:
             self.output_schema = common
             return
-        self.error_schema = result.error_schema or (None if type in SOURCES else common)
         if type not in SINKS:
             self.port_schemas = result.port_schemas
             self.output_schema = None if self.port_schemas else result.output_schema
+        self.own_error_schema = result.error_schema or (None if type in SOURCES else common)
+        self.error_schema = unite_error_schemas(
+            self.own_error_schema, self.output_schema, self.stage.expectations
+        )
 
     def get_propagated(self) -> tuple[object, ...]:
         """Return everything that the configuration of downstream stages depends on."""

@@ -20,13 +20,15 @@ from localcdap.api.errors import (
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.api.security import Permission
-from localcdap.engine.messages.flow import DATA_TYPES, SINKS, SOURCE, Stage
+from localcdap.engine.messages.flow import DATA_TYPES, ERROR_TRANSFORM, SINKS, SOURCE, Stage
 from localcdap.engine.messages.orders import PreviewOrder, StageDebugOrder, WorkOrder
 from localcdap.engine.messages.samples import (
     PortSample,
     StageDebugResult,
     StageProblem,
     StageSample,
+    explain_noticed,
+    is_strict,
 )
 from localcdap.engine.messages.spool import Failed, LogLine, PreviewMessage, Sampled
 from localcdap.engine.preview.records import convert_to_json
@@ -157,20 +159,36 @@ class DebugService:
         :raises IncapableError: when the plugin, or one that it uses, cannot run on this machine.
         """
         environment = self._resolver.environments.create(request.namespace)
-        answer = self._debug_stage(request, environment)
+        arguments: dict[str, str] = {}
+        answer = self._debug_stage(request, environment, arguments)
+        noticed = explain_noticed(answer.altered) if is_strict(arguments) else None
+        if noticed is not None:
+            action = noticed.corrective_action
+            answer.errors.append(StageProblem(noticed.message, action, noticed.stage))
         answer.errors = environment.secrets.clean(answer.errors)
         answer.logs = [environment.secrets.hide(line) for line in answer.logs]
         return answer
 
-    def _debug_stage(self, request: DebugRequest, environment: NamespaceEnvironment) -> DebugAnswer:
+    def _debug_stage(
+        self,
+        request: DebugRequest,
+        environment: NamespaceEnvironment,
+        arguments: dict[str, str],
+    ) -> DebugAnswer:
+        """Return the answer.
+
+        :param arguments: filled with those of the request and the preferences.
+        """
         if request.document is None:
-            arguments = environment.merge_arguments(None, request.arguments)
+            arguments.update(environment.merge_arguments(None, request.arguments))
+            drops_errors = False
             schemas = {each.stage: _get_schema(each) for each in request.input}
             use, failures = read_stage(request.stage)
         else:
             document = read_document(request.document, request.file)
-            arguments = environment.merge_arguments(document.name, request.arguments)
+            arguments.update(environment.merge_arguments(document.name, request.arguments))
             use, schemas = self._find_stage(request, document, environment, arguments)
+            drops_errors = not _has_error_reader(document, use.name)
             failures = []
         if use is None or failures:
             return build_failed_answer(failures)
@@ -196,16 +214,17 @@ class DebugService:
             PREVIEW_REQUIRES,
             "a debug run",
         )
-        arguments, start_ms = resolve_logical_start(arguments, get_now())
+        given, start_ms = resolve_logical_start(arguments, get_now())
         debug_order = StageDebugOrder(
             stage=_create_stage(outcome),
             inputs={each.stage: each.records for each in request.input},
             shown=MOST_RECORDS,
             namespace=request.namespace,
             run_id=str(uuid.uuid1()),
-            arguments=arguments,
+            arguments=given,
             logical_start_ms=start_ms,
             host_directory=str(self._home),
+            drops_errors=drops_errors,
         )
         return self._run_stage(
             debug_order, environment.plugins.get_info(debug_order.stage.plugin).grain, request
@@ -355,6 +374,12 @@ class DebugService:
         return DebugAnswer([StageProblem(message, "Look for the cause in its plugin.")], None)
 
 
+def _has_error_reader(document: PipelineDocument, stage: str) -> bool:
+    """Return whether a stage of the pipeline reads the error records of another one."""
+    readers = {each.name for each in document.stages if each.plugin.type == ERROR_TRANSFORM}
+    return any(each.source == stage and each.target in readers for each in document.connections)
+
+
 def _create_stage(outcome: ConfiguredStage) -> Stage:
     assert outcome.request is not None
     return Stage(
@@ -363,7 +388,7 @@ def _create_stage(outcome: ConfiguredStage) -> Stage:
         outcome.request.properties,
         {name: schema for name, schema in outcome.input_schemas.items() if schema is not None},
         outcome.output_schema,
-        outcome.error_schema,
+        outcome.own_error_schema,
         outcome.port_schemas,
         expectations=list(outcome.stage.expectations),
     )

@@ -23,6 +23,7 @@ from localcdap.api.failures import ARTIFACT_NOT_FOUND, ValidationFailure
 from localcdap.api.pipeline import PipelineSpec
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.engine.messages.orders import WorkOrder
+from localcdap.engine.messages.samples import is_strict
 from localcdap.pipeline.document.model import PipelineDocument, StageUse
 from localcdap.pipeline.document.reader import read_document
 from localcdap.pipeline.environment import NamespaceEnvironment, RecordedDocument
@@ -195,6 +196,7 @@ class RunPreparer:
         request = msgspec.structs.replace(
             request, arguments=environment.merge_arguments(name, given)
         )
+        is_strict(request.arguments)  # what is wrong is said before anything runs
         profile = self._provisioners.profiles.choose_profile(
             request.namespace,
             arguments=given,

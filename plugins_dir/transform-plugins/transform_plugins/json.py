@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api import (
+    ChangeKind,
     EdgeKind,
     Emitter,
     LineageRecorder,
@@ -22,12 +23,13 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.java.json_path import JsonPath, JsonPathError, NothingFoundError, parse_path
+from localcdap.plugin_lib.differing_keys import DIFFERING, make_key_finder
 from localcdap.plugin_lib.json_texts import former_form_field, make_json_writer
 from localcdap.plugin_lib.json_values import (
     JsonValueError,
     Note,
+    decode_json,
     make_json_converter,
-    make_json_reader,
     mark_kinds,
 )
 
@@ -106,9 +108,10 @@ class JSONParser(Transform):
 
     def initialize(self, context: StageContext) -> None:
         schema = self.config.schema
+        self._context = context
         self._altered: set[str] = set()
-        self._read_members = make_json_reader(schema, self._altered.add)
-        self._count_altered = context.count_altered
+        self._convert = make_json_converter(schema, "", note=self._altered.add)
+        self._find_key = make_key_finder(schema)
         self._fields: list[tuple[str, _Read]] = []
         paths = self._parse_paths(None)
         for f in schema:
@@ -133,13 +136,19 @@ class JSONParser(Transform):
             emit.error(record, UNREADABLE, f"Field '{self.config.source}' is not JSON: {error}.")
         else:
             for change in self._altered:
-                self._count_altered(f"{change}, as in CDAP", text)
+                self._context.count_altered(f"{change}, as in CDAP", text)
             emit(out)
         self._altered.clear()
 
     def _read(self, record: Record, text: str) -> Record:
         if not self.config.mapping:
-            return self._read_members(text)
+            members = decode_json(text, self._altered.add)
+            out = self._convert(members)
+            key = self._find_key and self._find_key(members)
+            if key:
+                first = f"{key}. Text: {text}"
+                self._context.count_altered(DIFFERING, first, kind=ChangeKind.KEYS)
+            return out
         document = msgspec.json.decode(text)
         return {name: read(record, document) for name, read in self._fields}
 

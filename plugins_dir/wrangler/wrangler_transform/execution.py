@@ -94,6 +94,10 @@ def build_compile_input(
     )
 
 
+_REFUSING = ("parse-as-csv", "parse-as-fixed-length")
+"""The directives that send what they cannot read to error."""
+
+
 class Execution:
     """The stage in one run."""
 
@@ -179,8 +183,26 @@ class Execution:
             )
             message = f.when(fails, raised.cast("string")).otherwise(message)
         record = self._rebuild_record() if self._context.wants_errors else f.lit(None)
-        made = self._context.without_errors(df, code=error["code"], message=message, record=record)
+        made = self._context.without_errors(
+            df,
+            code=error["code"],
+            message=message,
+            record=record,
+            dropped=self._find_dropped(error, is_failure),
+        )
         return made.select(*names)
+
+    def _find_dropped(self, error: Column, is_failure: Column) -> Column | bool:
+        """Return which error rows a run reports as dropped where no stage collects them.
+
+        Not those that the recipe sends to error, and none when the stage is to skip failing rows.
+        """
+        if self._mode not in (FAIL, SEND):
+            return False
+        if not any(call.name in _REFUSING for call in self._calls):
+            return is_failure if self._mode == SEND else False
+        is_refused = error["message"].rlike(rf"directive: ({'|'.join(_REFUSING)})\)$")
+        return is_failure | is_refused if self._mode == SEND else is_refused
 
     def _format_failure(self, is_failure: Column, message: Column) -> Column:
         """Return why a row fails the run, in the wording of CDAP, with the lines of its directive."""

@@ -58,7 +58,7 @@ class Emitted:
     def __call__(self, record: Record) -> None:
         self.records.append(record)
 
-    def error(self, record: Record, code: int, message: str) -> None:
+    def error(self, record: Record, code: int, message: str, *, dropped: bool = True) -> None:
         self.errors.append((record, code, message))
 
     def alert(self, payload: Mapping[str, str]) -> None:

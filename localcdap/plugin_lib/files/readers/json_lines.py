@@ -7,11 +7,12 @@ batches, line by line, take some ten times as long. :mod:`localcdap.plugin_lib.j
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import (
     AlteredRows,
+    ChangeKind,
     LogicalType,
     Record,
     Schema,
@@ -19,6 +20,7 @@ from localcdap.api import (
     StageError,
     Type,
 )
+from localcdap.plugin_lib.differing_keys import DIFFERING, make_key_finder, remove_form
 from localcdap.plugin_lib.files.readers.line_format import REPLACED, LineFormat
 from localcdap.plugin_lib.files.readers.lines import FILE, VALUE, describe_replaced
 from localcdap.plugin_lib.json_values import (
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 _SHOWN: Final = 200
 _PLACES: Final = {f"place of change {number}": change for number, change in enumerate(CHANGES)}
 """The columns that say where a value was altered."""
+_KEY: Final = "place of key"
+"""The column that says which key differs from a field, and where."""
 _LARGEST_PIECE: Final = 1 << 30
 """The most bytes that Arrow reads at once."""
 _TIMESTAMPS: Final = (LogicalType.TIMESTAMP_MILLIS, LogicalType.TIMESTAMP_MICROS)
@@ -69,7 +73,7 @@ def parse_json_lines(
 
     fields = [(f.name, f.schema) for f in schema]
     fields += [(FILE, Schema.STRING)] if with_file else []
-    fields += [(name, Schema.STRING.as_nullable) for name in (REPLACED, *_PLACES)]
+    fields += [(name, Schema.STRING.as_nullable) for name in (REPLACED, *_PLACES, _KEY)]
     read = LineReader(schema, with_file=with_file)
     parsed = context.in_batches(
         lines.select(VALUE, FILE, REPLACED), read, Schema.record(schema.name or "record", fields)
@@ -77,15 +81,17 @@ def parse_json_lines(
     changes = [
         AlteredRows(f"{change}, as in CDAP", F.col(name)) for name, change in _PLACES.items()
     ]
+    changes.append(AlteredRows(DIFFERING, F.col(_KEY), kind=ChangeKind.KEYS))
     observed = context.observe_altered(parsed, describe_replaced(format), *changes)
-    return observed.drop(REPLACED, *_PLACES)
+    return observed.drop(REPLACED, *_PLACES, _KEY)
 
 
 class LineReader:
     """Reads batches of lines, with :data:`FILE` and :data:`REPLACED`, as batches of records.
 
-    After the fields, the records have the file of their line if it is asked for, :data:`REPLACED`, and for
-    each of :data:`CHANGES` the file and the line if that altered a value of it.
+    After the fields, the records have the file of their line if it is asked for, :data:`REPLACED`, for each of
+    :data:`CHANGES` the file and the line if that altered a value of it, and which key of the line differs from
+    a field by case or blanks only.
 
     :param with_file: whether the file is asked for.
     """
@@ -98,10 +104,13 @@ class LineReader:
 
         :raises StageError: for the first line that cannot be read, with its file, the field and the value.
         """
+        import pyarrow as pa
+
         from localcdap.api.arrow import RecordCodec
 
         codec, noted = RecordCodec(self._schema), set[str]()
         convert = make_json_converter(self._schema, "", note=noted.add)
+        find_key = make_key_finder(self._schema)
         forms = [_find_arrow_type(self._schema, is_text) for is_text in (False, True)]
         for batch in batches:
             lines, files, replaced = batch.columns
@@ -111,12 +120,13 @@ class LineReader:
                 if records is not None:
                     forms.sort(key=lambda other: other is not form)  # the next batch has it, too
                     break
+            keys: pa.Array = pa.nulls(batch.num_rows, pa.string())
             if records is None:
-                records = codec.encode(_read_each(lines, files, convert, noted, places))
+                records = codec.encode(_read_each(lines, files, convert, find_key, noted, places))
             if self._with_file:
                 records = records.append_column(FILE, files)
             records = records.append_column(REPLACED, replaced)
-            for name, change in _PLACES.items():
+            for name, change in {**_PLACES, _KEY: DIFFERING}.items():
                 records = records.append_column(name, places.to_arrow(change, len(lines)))
             yield records
 
@@ -135,28 +145,37 @@ class _Places(dict[str, dict[int, str]]):
 
 
 def _read_each(
-    lines: pa.Array, files: pa.Array, convert: Convert, noted: set[str], places: _Places
+    lines: pa.Array,
+    files: pa.Array,
+    convert: Convert,
+    find_key: Callable[[Any], str | None] | None,
+    noted: set[str],
+    places: _Places,
 ) -> Iterator[Record]:
     """Yield the record of each line.
 
     :param noted: what ``convert`` notes.
-    :param places: gets it, by line.
+    :param places: gets it, by line, and the key that ``find_key`` finds.
     """
     for number, line in enumerate(lines.to_pylist()):
         problem = "A line is not a JSON object"
         try:
             document = decode_json(line, noted.add)
             problem = "Values do not fit their fields" if type(document) is JsonObject else problem
-            yield convert(document)
+            record = convert(document)
         except ValueError as error:
             raise StageError(
                 f"{problem}: {error}. File: {files[number]}; line: {line[:_SHOWN]}",
                 "Correct the file, or the type of the field in the schema.",
             ) from None
+        shown = f"File: {files[number]}; line: {line[:_SHOWN]}"
         for change in noted:
-            shown = f"File: {files[number]}; line: {line[:_SHOWN]}"
             places.setdefault(change, {})[number] = shown
         noted.clear()
+        key = None if find_key is None else find_key(document)
+        if key is not None:
+            places.setdefault(DIFFERING, {})[number] = f"{key}. {shown}"
+        yield record
 
 
 def _read_by_arrow(
@@ -228,7 +247,7 @@ def _find_arrow_type(schema: Schema, is_text: bool) -> pa.DataType | None:
 
 
 def _is_certain(values: pa.Array, schema: Schema) -> bool:
-    """Return whether no null is wrong, no number infinite, and no further member a field in another case."""
+    """Return whether no null is wrong, no number infinite, and no further member resembles a field."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -236,9 +255,9 @@ def _is_certain(values: pa.Array, schema: Schema) -> bool:
         return False
     inner = schema.non_nullable
     if inner.type is Type.RECORD:
-        names = {name.lower() for name in inner.field_names}
+        names = {remove_form(name) for name in inner.field_names}
         members = [member.name for member in values.type]
-        if any(m.lower() in names for m in members if inner.field(m) is None):
+        if any(remove_form(m) in names for m in members if inner.field(m) is None):
             return False
         return all(_is_certain(values.field(f.name), f.schema) for f in inner)
     if inner.type is Type.ARRAY and inner.items is not None:

@@ -270,7 +270,10 @@ def _list_runs(cdap: Cdap, tags: Mapping[str, str]) -> list[Run]:
 
 
 def _add_up(runs: Iterable[Run]) -> Counter[str]:
-    """Return the totals of all metrics: ``user.STAGE.records.in``, ``.out``, ``.error``, and of plugins."""
+    """Return the totals of all metrics: ``user.STAGE.records.in``, ``.out``, ``.error``, and of plugins.
+
+    What a run has noticed is ``user.STAGE.noticed.values`` (altered), ``.rows`` (dropped) and ``.keys``.
+    """
     totals: Counter[str] = Counter()
     for run in runs:
         for stage in run.stages:
@@ -286,6 +289,8 @@ def _add_up(runs: Iterable[Run]) -> Counter[str]:
             for name, value in found.items():
                 if value is not None:
                     totals[f"user.{stage}.{name}"] += value
+        for each in run.altered:
+            totals[f"user.{each.stage}.noticed.{each.kind}"] += each.count
     return totals
 
 

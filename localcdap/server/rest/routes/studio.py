@@ -7,12 +7,14 @@ Paths and JSON are those of the design "Pipeline System Application" and of CDAP
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
 from localcdap.artifacts.model import ArtifactSelector
 from localcdap.decoders import convert
+from localcdap.engine.messages.samples import StageSample, add_up_altered
 from localcdap.pipeline.library.application_model import DraftRequest
 from localcdap.pipeline.methods import MethodCall, MethodPlugin
 from localcdap.pipeline.service import PipelineRequest, StageRequest
@@ -323,6 +325,14 @@ def _get(request: RestRequest) -> Preview:
     return request.cdap.previews.get(request.namespace, request.path["preview"])
 
 
+def _list_values(sample: StageSample) -> Iterator[tuple[str, int]]:
+    """Yield the metrics of a stage with their values."""
+    yield _RECORDS, sample.count
+    yield "records.error", sample.error_count
+    for kind, number in add_up_altered(sample.altered).items():
+        yield f"noticed.{kind}", number
+
+
 def _list_series(preview: Preview) -> list[dict[str, Any]]:
     return [
         {
@@ -331,7 +341,7 @@ def _list_series(preview: Preview) -> list[dict[str, Any]]:
             "data": [{"time": 0, "value": value}],
         }
         for stage, sample in preview.stages.items()
-        for name, value in ((_RECORDS, sample.count), ("records.error", sample.error_count))
+        for name, value in _list_values(sample)
     ]
 
 

@@ -14,6 +14,7 @@ from textual.strip import Strip
 from textual.widgets import DataTable, Static
 
 from localcdap.api.schema import Schema
+from localcdap.engine.messages.samples import describe_totals
 from localcdap.expectations.results import RuleResult, RuleTrend, describe_result
 from localcdap.host.cdap import Cdap
 from localcdap.runs.arguments import GIVEN
@@ -124,10 +125,8 @@ def _build_cells(run: Run, stage: str) -> Iterator[Text]:
 
 
 def _list_more(run: Run, stage: str, counts: StageCounts) -> Iterator[str]:
-    """Yield the numbers of altered values and of alerts, if there are any, and the metrics."""
-    altered = sum(values.count for values in run.altered if values.stage == stage)
-    if altered:
-        yield plural(altered, "altered value")
+    """Yield the numbers of what was noticed and of alerts, if there are any, and the metrics."""
+    yield from describe_totals(values for values in run.altered if values.stage == stage)
     if counts.alerts:
         yield plural(counts.alerts, "alert")
     for name, number in (counts.metrics or {}).items():

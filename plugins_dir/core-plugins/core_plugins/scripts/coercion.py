@@ -90,7 +90,13 @@ class ScriptValueError(ValueError):
     """A value of a script does not fit its schema; the message names the field, the type and the value."""
 
 
-def make_coercer(schema: Schema, name: str = "", *, cuts: bool = True) -> Coerce:
+def make_coercer(
+    schema: Schema,
+    name: str = "",
+    *,
+    cuts: bool = True,
+    on_missing: Callable[[Any], None] | None = None,
+) -> Coerce:
     """Return the function that converts a script's value to the schema, or raises :class:`ScriptValueError`.
 
     Dates and times may be ISO texts, epoch numbers in the schema's unit, or Python objects. Decimals may be
@@ -98,13 +104,24 @@ def make_coercer(schema: Schema, name: str = "", *, cuts: bool = True) -> Coerce
 
     :param name: the field's name for messages; empty for a whole record.
     :param cuts: whether fractions are truncated for integers.
+    :param on_missing: called with each record that lacks a field.
     """
     inner = schema.non_nullable
     if inner.type is Type.RECORD:
         members = _make_members(inner, name, cuts)
         otherwise = _make_nullable(schema, _make_record_converter(members, name), name)
+        if on_missing is not None:
+            otherwise = _call_before(on_missing, otherwise)
         return make_record_coercer(inner, list(members.values()), otherwise)
     return _make_nullable(schema, _make_converter(inner, name, cuts), name)
+
+
+def _call_before(watch: Callable[[Any], None], convert: Coerce) -> Coerce:
+    def coerce(value: Any) -> Any:
+        watch(value)
+        return convert(value)
+
+    return coerce
 
 
 def _make_nullable(schema: Schema, convert: Coerce, name: str) -> Coerce:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from localcdap.api import (
+    ChangeKind,
     Emitter,
     Lookup,
     PluginConfig,
@@ -25,6 +26,7 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.plugin_lib.differing_keys import DIFFERING
 
 from .coercion import INT_RANGE, ScriptValueError, make_coercer
 from .javascript_lookups import (
@@ -60,6 +62,8 @@ _HARNESS: Final = r"""
   const {allocate, getLookup} = tables(lookups, undeclared, revive, toNumber);
   const {isInteger, MAX_SAFE_INTEGER: SAFE} = Number, LARGEST = '9223372036854775807';
   let events = [], rounded = new Map();
+  let failed = [];  // the errors of the present record, for which a record may be emitted, too
+  let hasEmitted = false;
 
   function revive(key, value) {
     if (value === null || typeof value !== 'object' || typeof value[MARK] !== 'string') return value;
@@ -111,13 +115,28 @@ _HARNESS: Final = r"""
     let next = 0;
     return String(message).replace(/\{\}/g, mark => next < values.length ? String(values[next++]) : mark);
   }
+  const toForm = name => name.replace(/\s+/g, '').toLowerCase();
+  const forms = new Map(fields.map(name => [toForm(name), name]));
+  function noteDifferingKey(record) {
+    for (const key of Object.keys(record)) {
+      const name = forms.get(toForm(key));
+      if (name === undefined || name === key || Object.hasOwn(record, name)) continue;
+      events.push(['key', `'${key}' for '${name}'`]);
+      return;
+    }
+  }
   const emitter = {
-    emit(record) { events.push(['record', project(record, fields, 'emit')]); },
+    emit(record) {
+      events.push(['record', project(record, fields, 'emit')]);
+      hasEmitted = true;
+      if (fields.some(name => record[name] === undefined)) noteDifferingKey(record);
+    },
     emitError(error) {
       if (error === null || typeof error !== 'object' || typeof error.errorCode !== 'number')
         throw new TypeError('emitError needs an object with a number errorCode');
-      events.push(['error', plain(error.errorCode), String(error.errorMsg ?? ''),
+      failed.push(['error', plain(error.errorCode), String(error.errorMsg ?? ''),
                    project(error.invalidRecord, errorFields, 'emitError')]);
+      events.push(failed[failed.length - 1]);
     },
     emitAlert(payload) {
       const copy = Object.create(null);
@@ -148,12 +167,24 @@ _HARNESS: Final = r"""
     const end = now() + turn;
     let done = 0, failure = null;
     events = [];
+    failed = [];
     try {
       while (done < records.length) {
+        hasEmitted = false;
         transform(records[done], emitter, context, {
-          emit() { events.push(['same', done]); },
-          emitError(code, message) { events.push(['error', code, message, done]); },
+          emit() {
+            events.push(['same', done]);
+            hasEmitted = true;
+          },
+          emitError(code, message) {
+            failed.push(['error', code, message, done]);
+            events.push(failed[failed.length - 1]);
+          },
         });
+        if (failed.length > 0) {
+          for (const event of failed) event.push(!hasEmitted);
+          failed = [];
+        }
         done++;
         if (now() > end) break;
       }
@@ -388,12 +419,15 @@ class ScriptTransform(Transform):
                 emit(self._coerce(record))
             case ["same", int(place)]:
                 emit(given[place])
-            case ["error", code, message, int(place)]:
-                emit.error(given[place], _to_error_code(code), message)
-            case ["error", code, message, record]:
-                emit.error(self._coerce_error(record), _to_error_code(code), message)
+            case ["error", code, message, place_or_record, *more]:
+                is_place = isinstance(place_or_record, int)
+                error = given[place_or_record] if is_place else self._coerce_error(place_or_record)
+                # Where the script has failed it is not known whether it has emitted the record, too.
+                emit.error(error, _to_error_code(code), message, dropped=more != [False])
             case ["alert", payload]:
                 emit.alert(payload)
+            case ["key", key]:
+                self._context.count_altered(DIFFERING, key, kind=ChangeKind.KEYS)
             case ["log", level, text]:
                 self._context.logger.log(_LEVELS[level], "%s", text)
             case ["metric", name, delta]:

@@ -10,6 +10,7 @@ from types import CodeType
 from typing import Any, Final
 
 from localcdap.api import (
+    ChangeKind,
     Emitter,
     PluginConfig,
     Record,
@@ -21,6 +22,7 @@ from localcdap.api import (
     field,
     plugin,
 )
+from localcdap.plugin_lib.differing_keys import DIFFERING, FieldForms
 
 from .coercion import INT_RANGE, Coerce, ScriptValueError, make_coercer
 from .javascript_lookups import (
@@ -123,7 +125,9 @@ class PythonEvaluator(Transform):
 
     def initialize(self, context: StageContext) -> None:
         output = context.output_schema or context.input_schema
-        self._coerce = make_coercer(output)
+        self._coerce = make_coercer(output, on_missing=self._note_differing_key)
+        self._forms = FieldForms(output)
+        self._stage = context
         self._coerce_error = make_coercer(context.input_schema)
         tables = ScriptLookups(context.lookup(name) for name in self.lookup_tables())
         self._context = ScriptContext(context, tables)
@@ -154,9 +158,17 @@ class PythonEvaluator(Transform):
         function, context = self._function, self._context
         try:
             for record in records:
+                emitter.has_emitted = False
                 function(record, emitter, context)
+                if emitter.failed:
+                    emitter.put_errors()
         except Exception as error:
             raise StageError(f"Could not transform input: {_describe_error(error)}.") from error
+
+    def _note_differing_key(self, record: Any) -> None:
+        key = self._forms.find(record) if isinstance(record, Mapping) else None
+        if key is not None:
+            self._stage.count_altered(DIFFERING, key, kind=ChangeKind.KEYS)
 
 
 class ScriptEmitter:
@@ -165,9 +177,14 @@ class ScriptEmitter:
     def __init__(self, emit: Emitter, coerce: Coerce, coerce_error: Coerce) -> None:
         self._into = emit
         self._coerce_error = coerce_error
+        self.has_emitted = False
+        """Whether the script has emitted a record for the present one."""
+        self.failed: list[tuple[Record, int, str]] = []
+        """The errors of the present record: a script may emit a record after them."""
         put = emit.__call__  # a bound method is cheaper than a call of the emitter
 
         def emit_coerced(record: Record) -> None:
+            self.has_emitted = True
             put(coerce(record))
 
         self.emit = emit_coerced
@@ -181,7 +198,13 @@ class ScriptEmitter:
         if not INT_RANGE[0] <= code <= INT_RANGE[1]:
             raise ScriptValueError("errorCode must be a valid Integer")
         record = self._coerce_error(error["invalidRecord"])
-        self._into.error(record, int(code), str(error.get("errorMsg") or ""))
+        self.failed.append((record, int(code), str(error.get("errorMsg") or "")))
+
+    def put_errors(self) -> None:
+        """Emit the errors of the present record."""
+        for record, code, message in self.failed:
+            self._into.error(record, code, message, dropped=not self.has_emitted)
+        self.failed.clear()
 
     def emitAlert(self, payload: Mapping[str, Any]) -> None:  # noqa: N802
         """Emit an alert; all values are converted to text."""
