@@ -22,6 +22,7 @@ from localcdap.api.record_json import MOST_ENCODED, format_record
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.local.lost_task_errors import LOST_ERROR, recover_task_error
 from localcdap.engine.messages.flow import Stage
+from localcdap.engine.spark_internals import watch_expressions
 from localcdap.engine.tasks.failures import Failure, parse_failure
 
 if TYPE_CHECKING:
@@ -81,12 +82,16 @@ _MOST_FRAMES: Final = 8
 
 
 _current: Final[ContextVar[str | None]] = ContextVar("stage", default=None)
+_texts: Final[dict[str, set[str]]] = {}
+"""The stages that have made expressions of a text."""
+_MOST_TEXTS: Final = 10_000
 
 
 @contextlib.contextmanager
 def stage_scope(stage: str) -> Iterator[None]:
     """Attribute whatever is raised in the block to the stage, and name the stage in what is logged there."""
     token = _current.set(stage)
+    watch_expressions(_get_call_site, _note_text)
     try:
         yield
     except (Exception, SystemExit) as error:
@@ -100,6 +105,20 @@ def get_current_stage() -> str | None:
     return _current.get()
 
 
+def _get_call_site() -> str | None:
+    stage = get_current_stage()
+    return None if stage is None else f"{_MARK}{stage}"
+
+
+def _note_text(text: str) -> None:
+    """Remember the text of an expression of the current stage."""
+    stage = get_current_stage()
+    if stage is not None:
+        if len(_texts) >= _MOST_TEXTS:
+            _texts.clear()
+        _texts.setdefault(text, set()).add(stage)
+
+
 def is_worker_crash(error: BaseException) -> bool:
     """Return whether all that is known is that a Python worker of Spark ended."""
     cause = error.__cause__
@@ -111,24 +130,29 @@ def is_worker_crash(error: BaseException) -> bool:
 def find_failing_stage(error: BaseException, stages: Sequence[Stage]) -> str | None:
     """Return the only stage that an error of an action can come from; None when several can.
 
-    Spark quotes the expression that failed, which may be in a property of one stage only, or names the line
-    of code that created it, which may be in the artifact of one stage only. After a crash of a Python
+    Spark names the call site of the expression that failed, which is its stage (:func:`stage_scope`), or
+    quotes the text that it was parsed from, which only one stage may have used. After a crash of a Python
     worker it says nothing, but only one stage may run in Python.
     """
     if _CRASHED in _get_text(error):
         python = [s.name for s in stages if load_plugin(s.plugin).grain() in _IN_PYTHON]
         return python[0] if len(python) == 1 else None
-    get_contexts = getattr(error, "getQueryContext", None)
-    for context in get_contexts() if get_contexts is not None else ():
+    names = {stage.name for stage in stages}
+    for context in _list_contexts(error):
         if context.contextType().name == "SQL":
             text = context.fragment()
-            found = [s for s in stages if any(text in value for value in s.properties.values())]
+            found = {name for used, by in _texts.items() if text in used for name in by & names}
         else:
-            file = context.callSite().rpartition(":")[0]
-            found = [s for s in stages if Path(file).is_relative_to(s.plugin.path)]
+            found = {context.callSite().removeprefix(_MARK)} & names
         if len(found) == 1:
-            return found[0].name
+            return found.pop()
     return None
+
+
+def _list_contexts(error: BaseException) -> Sequence[Any]:
+    """Return what Spark quotes of the expression that failed, outermost first."""
+    get_contexts = getattr(error, "getQueryContext", None)
+    return () if get_contexts is None else get_contexts() or ()
 
 
 def mark_message(stage: str) -> str:
