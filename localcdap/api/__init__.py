@@ -43,10 +43,12 @@ from localcdap.api.control import (
     StageStatistics,
 )
 from localcdap.api.errors import (
+    ErrorDetails,
     InvalidFieldError,
     InvalidStageError,
     LocalcdapError,
     NotFoundError,
+    ProgramFailureError,
     SchemaError,
     StageError,
 )
@@ -142,6 +144,7 @@ __all__ = [
     "EdgeKind",
     "Emitter",
     "EndPoint",
+    "ErrorDetails",
     "ErrorRecord",
     "ErrorTransform",
     "FailureBuilder",
@@ -185,6 +188,7 @@ __all__ = [
     "PostActionConfig",
     "PostActionContext",
     "PrepareContext",
+    "ProgramFailureError",
     "Record",
     "RecordStream",
     "RelatedPlugin",

@@ -251,9 +251,9 @@ def watch_expressions(get_name: Callable[[], str | None], note: Callable[[str], 
     """Name the creator of every expression that is created in this process, and note the texts of SQL.
 
     The server quotes the call site of the expression that fails (``DataFrameQueryContext``): PySpark sets it
-    to a line of code, and only for methods of columns, not for functions. An expression that Spark parses from
-    SQL loses its call site, and the server quotes its text instead. Nothing happens before PySpark's client is
-    imported, or again.
+    to a line of code, and only for methods of columns, not for functions. An expression that Spark parses
+    from SQL loses its call site, and the server quotes its text instead. Nothing happens before PySpark's
+    client is imported, or again.
 
     :param get_name: returns the name that becomes the call site; None leaves it as it is.
     :param note: called with each text of SQL that becomes an expression.
