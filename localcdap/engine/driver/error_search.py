@@ -27,6 +27,8 @@ from localcdap.engine.messages.flow import DATA_TYPES, Flow, Stage
 from localcdap.engine.plan.error_attribution import (
     describe_place,
     find_failing_stage,
+    find_root,
+    is_attributed,
     stage_scope,
     to_stage_error,
 )
@@ -54,11 +56,9 @@ def explain_error(
     :param error: of a sink, raised from what Spark has raised.
     :param took_s: the seconds that the job took until it failed.
     """
-    cause = error.__cause__
-    while isinstance(cause, StageError):
-        cause = cause.__cause__
-    kind = None if cause is None else get_error_kind(cause)
-    if cause is None or kind is None:
+    cause = find_root(error)
+    kind = None if cause is error or is_attributed(cause) else get_error_kind(cause)
+    if kind is None:
         return error
     limit = min(max(_LIMIT_S, 3 * took_s), _MOST_LIMIT_S)
     search = _Search(plan, flow, spark, kind, limit)
@@ -196,11 +196,10 @@ class _Search:
                 for name, table in tables.items()
             }
             try:
+                kept = None if fields is None else [quote_column(each) for each in fields]
                 for frame in applied.apply(inputs):
-                    if fields is not None:
-                        kept = [quote_column(name) for name in fields]
-                        frame = frame.select(*kept) if kept else frame.selectExpr("1 AS one")
-                    if self._fails(frame) is not None:
+                    part = frame if kept is None else frame.selectExpr(*kept or ["1 AS one"])
+                    if self._fails(part) is not None:
                         return True
             except TimeoutError:
                 raise

@@ -368,7 +368,10 @@ def _write_sink(sink: PlannedSink, flow: Flow, spark: SparkSession, tag: str) ->
         except Exception as error:
             stage = find_failing_stage(error, flow.stages) or sink.stage.name
             plugin = sink.plugin if stage == sink.stage.name else None
-            raise to_stage_error(error, stage, plugin=plugin) from error
+            converted = to_stage_error(error, stage, plugin=plugin)
+            if converted is error:  # raised from itself, it would lose its cause
+                raise
+            raise converted from error
 
 
 def _collect_observations(persisted: list[DataFrame]) -> None:

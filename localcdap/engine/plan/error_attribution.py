@@ -100,9 +100,21 @@ def _note_text(text: str) -> None:
 
 def is_worker_crash(error: BaseException) -> bool:
     """Return whether all that is known is that a Python worker of Spark ended."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return _CRASHED in str(error)
+    return _CRASHED in str(find_root(error))
+
+
+def find_root(error: BaseException) -> BaseException:
+    """Return the error from which another one was raised, over all steps."""
+    cause = error.__cause__
+    while cause is not None and cause is not error:  # an error may be raised from itself
+        error, cause = cause, cause.__cause__
+    return error
+
+
+def is_attributed(error: BaseException) -> bool:
+    """Return whether an error of Spark carries the failure of a stage."""
+    text = read_error_text(error)
+    return parse_failure(text) is not None or _parse_marked(text) is not None
 
 
 def find_failing_stage(error: BaseException, stages: Sequence[Stage]) -> str | None:

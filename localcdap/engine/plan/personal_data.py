@@ -57,8 +57,8 @@ def hide_personal_values(
 ) -> str:
     """Return a message without the values of fields, and without the line of a file that has such values.
 
-    >>> hide_personal_values("Field 'tel' must be of type long, but it is '+49'. File: a; line: 1,+49", ["tel"])
-    "Field 'tel' must be of type long, but it is ***. File: a; line: (left out: it has personal data)"
+    >>> hide_personal_values("Field 'a' must be of type int, but it is 'x'. File: f; line: 1,x", ["a"])
+    "Field 'a' must be of type int, but it is ***. File: f; line: (left out: it has personal data)"
 
     :param record: the record at fault; its values of the fields are hidden wherever the message has them.
     """
