@@ -95,7 +95,7 @@ _MOST_GROUPS: Final = 1_000
 _LOCATION: Final = re.compile(r"\s*(?:Record|Row|File): .*", re.DOTALL)
 _VALUE: Final = re.compile(
     r"(?P<named>(?:[Ff]ield|[Ss]tage|[Cc]olumn|[Tt]able|[Pp]ipeline|[Dd]irective) '[^']*')"
-    r"|'(?:[^'\\]|\\.)*'|\"[^\"]*\"|(?<![\w.])[+-]?\d[\d.,:+-]*"
+    r"|'(?:[^'\\]|\\.)*'|\"[^\"]*\"|(?<![\w.-])[+-]?\d[\d.,:+-]*"
 )
 
 

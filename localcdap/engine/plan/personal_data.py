@@ -17,7 +17,7 @@ from localcdap.api.record_json import HIDDEN_VALUE
 
 _TAG: Final = "pii"
 _SHORTEST: Final = 4
-"""A shorter value may be part of any word; it is hidden only between quotes."""
+"""Characters of a value that is no part of other words."""
 _MOST_FIELDS: Final = 500
 """The most fields of which the host is asked."""
 _LEFT_OUT: Final = "(left out: it has personal data)"
@@ -65,17 +65,27 @@ def hide_personal_values(
     if not fields:
         return message
     for field in fields:
-        value = str(record.get(field) or "")
-        if value:
-            quoted = re.escape(value)
-            wherever = quoted if len(value) >= _SHORTEST else rf"(?<=['\"]){quoted}(?=['\"])"
-            message = re.sub(wherever, HIDDEN_VALUE, message)
         name = re.escape(field)
+        value = record.get(field)
+        known = [] if value is None else [str(value)]
+        for value in (*known, *re.findall(rf"\b{name} = '((?:[^']|'')*)'", message)):
+            message = _hide_everywhere(value, message)
         for place in (
-            rf"([Ff]ield '{name}'[^.]*? (?:is|holds|was) )(?!of type|null\b){_VALUE}",
-            rf"(\b{name} = ){_VALUE}",
-            rf"(\({name}\)=\()[^)]*",
+            rf"([Ff]ield '{name}' is not of type [^:]*: )",
+            rf"([Ff]ield '{name}'[^.]*? (?:is|holds|was) (?!not |of type |null\b))",
+            rf"(\b{name} = )",
         ):
-            message = re.sub(place, lambda found: found[1] + HIDDEN_VALUE, message)
+            message = re.sub(place + _VALUE, lambda found: found[1] + HIDDEN_VALUE, message)
+        message = re.sub(rf"(\({name}\)=\()[^)]*", rf"\g<1>{HIDDEN_VALUE}", message)
     message = _LINE.sub(f"; line: {_LEFT_OUT}", message)
     return _ROW.sub(f"Failing row contains {_LEFT_OUT}.", message)
+
+
+def _hide_everywhere(value: str, message: str) -> str:
+    """Return a message without a value; a short one may be part of any word, and is hidden between quotes."""
+    if not value:
+        return message
+    text = re.escape(value)
+    return re.sub(
+        text if len(value) >= _SHORTEST else rf"(?<=['\"]){text}(?=['\"])", HIDDEN_VALUE, message
+    )

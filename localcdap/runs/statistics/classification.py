@@ -102,12 +102,13 @@ _SIGNS: Final = (
         USER,
     ),
     _sign(
-        r"overflow|cast|cannot be parsed|cannot parse|malformed|invalid value|divide|is not a |null|"
-        r"cannot become|cannot be converted|expected",
+        r"overflow|cast|cannot be parsed|could not be parsed|cannot parse|malformed|invalid value|divide|"
+        r"division by|is not a |null|cannot become|cannot be converted|expected|constraint|too long for",
         PLUGIN,
         "a value does not fit",
         USER,
     ),
+    _sign(r"error while reading file|cannot be read", PLUGIN, "a file is not readable", USER),
     _sign(
         r"os\._exit|crashed|process (was )?(ended|killed)|worker exited|exited with code|killed by",
         PROVISIONING,
