@@ -394,6 +394,12 @@ class HostSilentError(HostError):
     """Another process has the instance open and does not answer: it is suspended or busy."""
 
 
+def describe_reason(error: BaseException) -> str:
+    """Return what an exception says, without a full stop; of an OSError without its number and its path."""
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return " ".join(text.split()).rstrip(".") or type(error).__name__
+
+
 def _rebuild(cls: type[LocalcdapError], attributes: dict[str, Any]) -> LocalcdapError:
     return cls(**attributes)
 

@@ -12,7 +12,7 @@ from pyspark.errors.exceptions.connect import (
     SparkConnectGrpcException,
 )
 
-from localcdap.api.errors import LocalcdapError, NotFoundError, StageError
+from localcdap.api.errors import LocalcdapError, NotFoundError, StageError, describe_reason
 from localcdap.api.metadata import Metadata, MetadataEntity, ScopedMetadata
 from localcdap.engine.driver.run_driver import create_failed
 from localcdap.engine.plan.error_attribution import to_stage_error
@@ -106,6 +106,18 @@ def test_frames_are_those_of_code_that_a_user_has_written():
 def test_an_error_that_a_plugin_words_itself_has_no_frames():
     assert to_failure("S", StageError("The file is empty.")).failure.frames == []
     assert len(to_failure("S", LocalcdapError("No.")).failure.frames) == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (FileNotFoundError(2, "No such file or directory", "/x"), "No such file or directory"),
+        (OSError("Corrupt snappy\ncompressed data."), "Corrupt snappy compressed data"),
+        (EOFError(), "EOFError"),
+    ],
+)
+def test_the_reason_of_an_error_has_no_form_of_python(error, said):
+    assert describe_reason(error) == said
 
 
 PEOPLE = MetadataEntity.of_dataset("people", "default")
