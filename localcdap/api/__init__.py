@@ -43,10 +43,12 @@ from localcdap.api.control import (
     StageStatistics,
 )
 from localcdap.api.errors import (
+    ErrorDetails,
     InvalidFieldError,
     InvalidStageError,
     LocalcdapError,
     NotFoundError,
+    ProgramFailureError,
     SchemaError,
     StageError,
 )
@@ -146,6 +148,7 @@ __all__ = [
     "EdgeKind",
     "Emitter",
     "EndPoint",
+    "ErrorDetails",
     "ErrorRecord",
     "ErrorTransform",
     "FailureBuilder",
@@ -189,6 +192,7 @@ __all__ = [
     "PostActionConfig",
     "PostActionContext",
     "PrepareContext",
+    "ProgramFailureError",
     "Record",
     "RecordStream",
     "RelatedPlugin",

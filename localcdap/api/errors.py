@@ -24,6 +24,7 @@
     ├── DatasetAccessError        a method of a dataset calls one that does more than itself
     ├── PluginError               user code raised, crashed, hung or exceeded its memory
     ├── StageError                a stage failed during a run; has the stage
+    ├── ProgramFailureError       a plugin classifies its own error; has category, reason, type and code
     ├── OAuthError                an OAuth provider gives no token; has the status of its answer
     ├── EngineError               Spark cannot be started or reached
     ├── StoreError                the instance's folder or database file cannot be used
@@ -266,6 +267,26 @@ class PluginError(LocalcdapError):
         self.traceback = list(self.traceback)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ErrorDetails:
+    """The classification of an error (CDAP 6.11 ``FailureDetailsProvider``)."""
+
+    category: str = "Others"
+    """``Plugin``, ``Networking``, ``Provisioning``, ``Access``, ``Others`` …; with more after a hyphen,
+    as in ``Plugin-BigQuery``."""
+    reason: str | None = None
+    """What kind of failure it is, in a few words."""
+    type: str = "UNKNOWN"
+    """``USER``: the pipeline or its data must change; ``SYSTEM``: what it runs on; or ``UNKNOWN``."""
+    dependency: bool = False
+    """Whether another system caused it."""
+    code_type: str | None = None
+    """The kind of the code, such as ``HTTP``, ``SQLSTATE`` or ``SPARK``."""
+    code: str | None = None
+    documentation: str | None = None
+    """The address of a page about the error."""
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class StageError(LocalcdapError):
     """A stage failed during a run.
@@ -273,14 +294,38 @@ class StageError(LocalcdapError):
     :param stage: the name of the stage, which the message contains too.
     :param record: the JSON of the record at fault; None when it is not known. It may hold secrets, so it
         stays in its process.
+    :param details: the classification of the error, as far as it is known where it is raised.
     """
 
     stage: str | None = None
     record: str | None = None
+    details: ErrorDetails | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.details, dict):  # from another process
+            self.details = ErrorDetails(**self.details)
 
     def attributes(self) -> dict[str, Any]:
         """Return the constructor arguments by name, without the record."""
         return {**super().attributes(), "record": None}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ProgramFailureError(LocalcdapError):
+    """A plugin says what kind of error it has, and what helps (CDAP 6.11 ``ProgramFailureException``).
+
+    A plugin raises it, or makes it of another exception in ``Plugin.get_error_details``.
+
+    :param details: the classification, which wins over the one that is made from the text of an error.
+    """
+
+    details: ErrorDetails = ErrorDetails()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.details, dict):  # from another process
+            self.details = ErrorDetails(**self.details)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -347,6 +392,12 @@ class HostLostError(HostError):
 
 class HostSilentError(HostError):
     """Another process has the instance open and does not answer: it is suspended or busy."""
+
+
+def describe_reason(error: BaseException) -> str:
+    """Return what an exception says, without a full stop; of an OSError without its number and its path."""
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return " ".join(text.split()).rstrip(".") or type(error).__name__
 
 
 def _rebuild(cls: type[LocalcdapError], attributes: dict[str, Any]) -> LocalcdapError:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from localcdap.api.config import PluginConfig
 from localcdap.api.declarations import reject_declaration
+from localcdap.api.errors import ProgramFailureError
 from localcdap.api.lineage import LineageRecorder
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.schema import Schema
@@ -92,6 +93,15 @@ class Plugin:
 
         :param succeeded: whether the output is committed.
         """
+
+    def get_error_details(self, error: BaseException) -> ProgramFailureError | None:
+        """Return what an exception in the stage means: message, what helps, category, reason, type and code.
+
+        CDAP 6.11's ``ErrorDetailsProvider``. It is asked about what the plugin's code raises, in Spark's
+        workers and in the run's own process, and about the errors that Spark reports of the stage. By
+        default, and for None, the message of the exception is shown, and classified by its text.
+        """
+        return None
 
     def record_lineage(self, lineage: LineageRecorder) -> None:
         """Record which output fields come from which input fields, and what else decides about them.

@@ -31,7 +31,7 @@ import decimal
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -380,6 +380,8 @@ __getattr__ = build_getattr(__name__)
 
 MOST_ENCODED: Final = 8_000
 """Characters of the JSON of a record. A longer one is not shown."""
+HIDDEN_VALUE: Final = "***"
+"""Stands for a value that is not shown."""
 _MOST_VALUE: Final = 60
 _MOST_RECORD: Final = 400
 _TOO_LONG: Final = f"(its JSON has more than {MOST_ENCODED} characters)"
@@ -398,19 +400,33 @@ def encode_record(record: Any) -> str:
     return text[:MOST_ENCODED]
 
 
-def format_record(encoded: str, hide: Callable[[str], str] = str) -> str:
+def read_record(encoded: str) -> dict[str, Any] | None:
+    """Return the fields of the result of :func:`encode_record`; None when it is no whole record."""
+    try:
+        record = decode_json(encoded)
+    except msgspec.DecodeError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def format_record(
+    encoded: str, hide: Callable[[str], str] = str, hidden: Collection[str] = ()
+) -> str:
     """Return the result of :func:`encode_record` as text; long values and long records are cut.
 
     :param hide: removes secrets from a text.
+    :param hidden: the fields whose values are not shown.
     """
     try:
         record = decode_json(encoded)
     except msgspec.DecodeError:
         return _TOO_LONG
     if not isinstance(record, dict):
-        return _cut(hide(str(record)), _MOST_RECORD)
+        return _cut(hide(str(record)), _MOST_RECORD) if not hidden else HIDDEN_VALUE
     pairs = ", ".join(
-        f"{hide(name)}: {_cut(hide(repr(value)), _MOST_VALUE)}" for name, value in record.items()
+        f"{hide(name)}: "
+        + (HIDDEN_VALUE if name in hidden else _cut(hide(repr(value)), _MOST_VALUE))
+        for name, value in record.items()
     )
     return _cut("{" + pairs + "}", _MOST_RECORD)
 

@@ -8,6 +8,7 @@ in a run.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -269,6 +270,42 @@ def send_module_by_value(module: Any) -> None:
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(module)
+
+
+def watch_expressions(get_name: Callable[[], str | None], note: Callable[[str], None]) -> None:
+    """Name the creator of every expression that is created in this process, and note the texts of SQL.
+
+    The server quotes the call site of the expression that fails (``DataFrameQueryContext``): PySpark sets it
+    to a line of code, and only for methods of columns, not for functions. An expression that Spark parses
+    from SQL loses its call site, and the server quotes its text instead. Nothing happens before PySpark's
+    client is imported, or again.
+
+    :param get_name: returns the name that becomes the call site; None leaves it as it is.
+    :param note: called with each text of SQL that becomes an expression.
+    """
+    module: Any = sys.modules.get("pyspark.sql.connect.expressions")
+    if module is None or hasattr(module, "_localcdap_origin"):
+        return
+    module._localcdap_origin = get_origin = module.current_origin
+
+    class Origin:
+        def __init__(self, fragment: str, call_site: str) -> None:
+            self.fragment = fragment
+            self.call_site = call_site
+
+    def current_origin() -> Any:
+        origin, name = get_origin(), get_name()
+        return origin if name is None else Origin(origin.fragment or "expression", name)
+
+    module.current_origin = current_origin
+    create = module.SQLExpression.__init__
+
+    @functools.wraps(create)
+    def create_and_note(self: Any, expr: str) -> None:
+        create(self, expr)
+        note(expr)
+
+    module.SQLExpression.__init__ = create_and_note
 
 
 def get_daemon_manager() -> Callable[[], None]:

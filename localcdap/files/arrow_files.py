@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import Schema, StageError
 from localcdap.api.arrow import from_arrow_schema, to_arrow_schema, to_arrow_type
-from localcdap.api.errors import BadRequestError, SchemaError
+from localcdap.api.errors import BadRequestError, SchemaError, describe_reason
 from localcdap.files.arrow_columns import UnfitValueError, convert_column, find_conversion
 
 if TYPE_CHECKING:
@@ -232,7 +232,8 @@ def read_file_batches(
         raise StageError(error.message, error.corrective_action) from None
     except (OSError, ValueError) as error:
         raise StageError(
-            f"'{path}' cannot be read as {format}: {error}.", "Check 'path' and 'format'."
+            f"'{path}' cannot be read as {format}: {describe_reason(error)}.",
+            "Check 'path' and 'format'.",
         ) from None
 
 

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from localcdap.api import Schema, StageError, Type
 from localcdap.api.arrow import RecordCodec
+from localcdap.api.errors import describe_reason
 from localcdap.files.avro_values import AvroTypes, build_record_conversion
 from localcdap.files.writers import format_local_time
 
@@ -187,6 +188,6 @@ def read_avro_batches(
         ) from None
     except Exception as error:
         raise StageError(
-            f"File '{file}' cannot be read as Avro after {count} records: {error}.",
+            f"File '{file}' cannot be read as Avro after {count} records: {describe_reason(error)}.",
             "Check 'path' and 'format'.",
         ) from error

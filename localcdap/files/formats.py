@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from localcdap.api.errors import BadRequestError
+from localcdap.api.errors import BadRequestError, describe_reason
 from localcdap.files import detection
 from localcdap.files.delimited import get_format_of_delimiter
 from localcdap.files.detection import DetectionOptions, FileFacts, FileHead, detect_facts, read_head
@@ -137,7 +137,9 @@ def read_input_head(path: str) -> FileHead:
     except IsADirectoryError:
         raise BadRequestError(f"'{path}' is a folder.", "Name one file.") from None
     except READ_ERRORS as error:
-        raise BadRequestError(f"The file '{path}' cannot be read: {error}.") from None
+        raise BadRequestError(
+            f"The file '{path}' cannot be read: {describe_reason(error)}."
+        ) from None
 
 
 def describe_format(format: FileFormat) -> str:

@@ -12,6 +12,7 @@ import msgspec
 
 from localcdap.api import Schema, StageError
 from localcdap.api.arrow import RecordCodec
+from localcdap.api.errors import describe_reason
 from localcdap.files import limits
 from localcdap.files.arrow_files import ArrowFile, read_file_batches
 from localcdap.files.avro import read_avro_batches
@@ -176,7 +177,8 @@ class RowReader:
             yield from read_json_records(self._open_text())
         except ValueError as error:
             raise StageError(
-                f"'{self._file.path}': {error}.", "Correct the file, or choose another format."
+                f"'{self._file.path}': {describe_reason(error)}.",
+                "Correct the file, or choose another format.",
             ) from None
 
     # -- files with types -------------------------------------------------------------------
@@ -187,7 +189,8 @@ class RowReader:
             self.schema = read_schema(path, format)
         except (OSError, ValueError, EOFError, StageError) as error:
             raise StageError(
-                f"'{path}' cannot be read as {format}: {error}.", "Choose another format."
+                f"'{path}' cannot be read as {format}: {describe_reason(error)}.",
+                "Choose another format.",
             ) from None
         codec = RecordCodec(self.schema)
         if format == "avro":

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any, Final, NamedTuple
 
 from localcdap.api import StageError
+from localcdap.api.errors import describe_reason
 
 _MAX_BYTES: Final = 2 * 2**30
 """The largest size of a decompressed workbook, so that a small file cannot fill the memory."""
@@ -65,7 +66,7 @@ def read_sheet(file: str, sheet: str | int | None) -> Sheet:
             return Sheet(name, rows, merged, workbook.sheet_names.index(name))
     except (OSError, CalamineError) as error:
         raise StageError(
-            f"'{file}' cannot be read as a workbook: {error}.",
+            f"'{file}' cannot be read as a workbook: {describe_reason(error)}.",
             "Use an .xlsx, .xlsm, .xlsb, .xls or .ods file.",
         ) from None
 

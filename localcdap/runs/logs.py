@@ -7,7 +7,8 @@ among the lines that match a filter. An outline has the number of the line that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -29,6 +30,8 @@ LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 """From the least to the most serious."""
 _SERIOUS: Final = LEVELS[-2:]
 _ALL: Final = 2**62
+_ERRORS_READ: Final = 10_000
+"""The errors of a log that are read at once."""
 _MOST_LINES: Final = 1_000_000
 """The most lines of a run that are kept. Later lines are kept only if they are errors."""
 LONGEST_TEXT: Final = 8_000
@@ -75,6 +78,52 @@ class LogHit(msgspec.Struct):
     hits: int
 
 
+class ErrorGroup(msgspec.Struct):
+    """Errors of one kind in the log of a run: lines of one stage that differ only in values."""
+
+    stage: str | None
+    kind: str
+    """Their text with an ellipsis for each value, without record, file and line."""
+    count: int
+    first: list[StoredLogLine]
+    """The first :data:`MOST_SHOWN` of them."""
+
+
+MOST_SHOWN: Final = 10
+"""The most lines of a group that are kept."""
+_MOST_GROUPS: Final = 1_000
+_LOCATION: Final = re.compile(r"\s*(?:Record|Row|File): .*", re.DOTALL)
+_VALUE: Final = re.compile(
+    r"(?P<named>(?:[Ff]ield|[Ss]tage|[Cc]olumn|[Tt]able|[Pp]ipeline|[Dd]irective) '[^']*')"
+    r"|'(?:[^'\\]|\\.)*'|\"[^\"]*\"|(?<![\w.-])[+-]?\d[\d.,:+-]*"
+)
+
+
+def find_error_kind(text: str) -> str:
+    """Return what a message has in common with others of its kind.
+
+    >>> find_error_kind("Field 'a' must be of type long, but it is 'x7'. File: /data/in.csv; line: 2,x7")
+    "Field 'a' must be of type long, but it is …."
+    """
+    return _VALUE.sub(lambda found: found["named"] or "…", _LOCATION.sub("", text))
+
+
+def group_errors(lines: Iterable[StoredLogLine]) -> list[ErrorGroup]:
+    """Return the errors among log lines by kind, the most frequent kind first, else in their order."""
+    groups: dict[tuple[str | None, str], ErrorGroup] = {}
+    for line in lines:
+        if line.level not in _SERIOUS:
+            continue
+        key = line.stage, find_error_kind(line.text)
+        if key not in groups and len(groups) >= _MOST_GROUPS:
+            key = None, "other kinds of errors"
+        group = groups.setdefault(key, ErrorGroup(*key, 0, []))
+        group.count += 1
+        if len(group.first) < MOST_SHOWN:
+            group.first.append(line)
+    return sorted(groups.values(), key=lambda group: -group.count)
+
+
 class RunReports:
     """Reads what runs have reported: their logs, profiles of what they have written, and alerts."""
 
@@ -93,6 +142,25 @@ class RunReports:
             (run, after, limit or _ALL),
         )
         return [StoredLogLine(*row) for row in rows]
+
+    @requires(OF_RUN)
+    def group_errors(self, run: str) -> list[ErrorGroup]:
+        """Return the errors in the log of a run by kind: how many, and the first ten of each."""
+        return group_errors(self._read_serious(run))
+
+    def _read_serious(self, run: str) -> Iterator[StoredLogLine]:
+        after = 0
+        while True:
+            rows = self._store.read(
+                "SELECT number, time, level, text, stage FROM run_logs WHERE run = ? AND number > ? "
+                "AND list_contains(?, level) ORDER BY number LIMIT ?",
+                (run, after, list(_SERIOUS), _ERRORS_READ),
+            )
+            lines = [StoredLogLine(*row) for row in rows]
+            yield from lines
+            if len(lines) < _ERRORS_READ:
+                return
+            after = lines[-1].number
 
     @requires(OF_RUN)
     def summarize_log(self, run: str) -> LogSummary:

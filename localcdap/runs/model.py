@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from localcdap.api.errors import ErrorDetails
 from localcdap.api.failures import ArtifactId, ValidationFailure
 from localcdap.api.metadata import MetadataEntity
 from localcdap.api.pipeline import StandIn
@@ -60,6 +61,8 @@ class RunError(msgspec.Struct, rename="camel", omit_defaults=True):
     """The property that the first failure names; None when it names none."""
     failures: list[ValidationFailure] = []
     """The failures of an invalid pipeline that were found after the run had started."""
+    details: ErrorDetails | None = None
+    """The classification of the error, if its plugin or the engine knows it."""
 
 
 def to_run_error(failed: Failed) -> RunError:
@@ -71,6 +74,7 @@ def to_run_error(failed: Failed) -> RunError:
         failed.trace,
         field,
         failed.failures,
+        failed.details,
     )
 
 

@@ -17,8 +17,10 @@ from localcdap.api import (
     BatchSink,
     BatchSource,
     Emitter,
+    ErrorDetails,
     PluginConfig,
     PortEmitter,
+    ProgramFailureError,
     Record,
     Schema,
     SinkContext,
@@ -151,6 +153,30 @@ class Broken(Transform):
         emit(record)
 
 
+QUOTA = ErrorDetails(
+    category="Plugin-Quota",
+    reason="a quota is used up",
+    type="SYSTEM",
+    dependency=True,
+    code_type="HTTP",
+    code="429",
+    documentation="https://example.com/quota",
+)
+
+
+@plugin(type="transform", name="Quota", description="Explains its errors.")
+class Quota(Transform):
+    def transform(self, record: Record, emit: Emitter) -> None:
+        if record["n"] == 3:
+            raise OSError("429")
+        emit(record)
+
+    def get_error_details(self, error: BaseException) -> ProgramFailureError | None:
+        if isinstance(error, OSError):
+            return ProgramFailureError("The quota is used up.", "Ask for more.", details=QUOTA)
+        return None
+
+
 @plugin(type="transform", name="Liar", description="Its data is not what it says.")
 class Liar(Transform):
     class Config(PluginConfig):
@@ -179,6 +205,33 @@ class Compute(Transform):
 
     def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
         return df.selectExpr(f"{self.config.expression} as n", "word")
+
+
+@plugin(type="transform", name="BrokenFrame", description="Fails on a value, in Spark.")
+class BrokenFrame(Transform):
+    class Config(PluginConfig):
+        how: str = field("What fails.")
+
+    def apply(self, df: DataFrame, context: SparkContext) -> DataFrame:
+        from pyspark.sql import functions as f
+
+        def refuse(number: int) -> int:
+            if number == 6:
+                raise ValueError("cannot take six")
+            return number
+
+        match self.config.how:
+            case "function":
+                return df.withColumn("n", f.abs(f.col("n") - f.lit(2**63 - 1) - f.lit(2)))
+            case "condition":
+                return df.where(f.expr("100 div (n - 5) > 0"))
+            case "sum":
+                sums = df.groupBy("word").agg(f.sum(f.lit(2**61)).alias("n"))
+                return sums.select("n", "word")
+            case "date":
+                return df.withColumn("n", f.unix_micros(f.to_timestamp("word", f.lit("yyyy"))))
+            case _:
+                return df.withColumn("n", f.udf(refuse, "bigint")(f.col("n")))
 
 
 @plugin(type="splittertransform", name="Parity", description="Even and odd numbers.")

@@ -165,25 +165,80 @@ def test_when_one_sink_fails_nothing_of_the_others_appears(spark, pipeline, tmp_
 
 
 @pytest.mark.parametrize(
-    ("expression", "condition"),
+    ("expression", "said", "record", "code"),
     [
-        ("n * 9223372036854775807", "ARITHMETIC_OVERFLOW"),
-        ("cast(word as bigint)", "CAST_INVALID_INPUT"),
-        ("cast(n div (n - n) as bigint)", "DIVIDE_BY_ZERO"),
+        ("n * 9223372036854775807", "(overflow)", "{n: 2, word: 'c'}", "ARITHMETIC_OVERFLOW"),
+        ("cast(word as bigint)", "value 'a'", "{n: 0, word: 'a'}", "CAST_INVALID_INPUT"),
+        ("100 div (n - 7)", "Division by zero", "{n: 7, word: 'b'}", "DIVIDE_BY_ZERO"),
     ],
 )
-def test_an_expression_that_fails_on_a_value_is_found_in_its_stage(
-    spark, pipeline, expression, condition
+def test_an_expression_that_fails_on_a_value_names_stage_field_and_record(
+    spark, pipeline, expression, said, record, code
 ):
     pipeline.stage("before", plugins.SameFrame, {}, ["in"])
     pipeline.stage("compute", plugins.Compute, {"expression": expression}, ["before"])
-    pipeline.sink("out", "compute")
+    pipeline.stage("after", plugins.SameFrame, {}, ["compute"])
+    pipeline.sink("out", "after")
 
     error = failure(pipeline, spark)
 
     assert error.stage == "compute"
-    assert error.message.startswith(f"Stage 'compute': [{condition}]")
+    assert error.message.startswith("Stage 'compute': field 'n': ")
+    assert said in error.message
+    assert error.message.endswith(f". Record: {record}")
     assert error.corrective_action is not None
+    assert (error.details.code_type, error.details.code) == ("SPARK", code)
+    assert not getattr(error, "__notes__", [])
+    assert_plain(error.message)
+
+
+@pytest.mark.parametrize(
+    ("how", "said", "record"),
+    [
+        ("function", "field 'n': a number does not fit", "{n: 0, word: 'a'}"),
+        ("condition", "the expression '100 div (n - 5)': Division by zero.", "{n: 5, word: 'c'}"),
+        ("sum", "field 'n': a number does not fit", "{n: 9, word: 'a'}"),
+        ("date", "field 'n': Text 'a' could not be parsed", "{n: 0, word: 'a'}"),
+        ("udf", "field 'n': ValueError: cannot take six", "{n: 6, word: 'a'}"),
+    ],
+)
+def test_what_spark_computes_for_a_stage_is_found_in_it(spark, pipeline, how, said, record):
+    pipeline.stage("broken", plugins.BrokenFrame, {"how": how}, ["in"])
+    pipeline.stage("python", plugins.SameRecord, {}, ["broken"])
+    pipeline.sink("out", "python")
+
+    error = failure(pipeline, spark)
+
+    assert error.stage == "broken"
+    assert error.message.startswith(f"Stage 'broken': {said}")
+    assert f"Record: {record}" in error.message
+    assert_plain(error.message)
+
+
+def test_a_plugin_says_what_its_errors_mean(spark, pipeline):
+    pipeline.stage("quota", plugins.Quota, {}, ["in"])
+    pipeline.sink("out", "quota")
+
+    error = failure(pipeline, spark)
+
+    assert error.message == "Stage 'quota': The quota is used up. Record: {n: 3, word: 'a'}"
+    assert error.corrective_action == "Ask for more."
+    assert error.details == plugins.QUOTA
+
+
+def assert_plain(message):
+    """A message says nothing that only developers of Spark or of localcdap understand."""
+    for text in (
+        "Traceback",
+        "SQLSTATE",
+        "spark.",
+        ".py",
+        "[",
+        "FilePiece(",
+        "Exception:",
+        "\tat ",
+    ):
+        assert text not in message
 
 
 def test_a_source_whose_path_is_not_there(spark, tmp_path):

@@ -100,7 +100,8 @@ CHECKED = {
     "any on {entity}": "metadata.get",
     "any on application of {run}": (
         "runs.drain_spool runs.find_in_log runs.find_log_row runs.get runs.get_document "
-        "runs.get_log_line runs.read_log runs.read_log_outline runs.read_log_page "
+        "runs.get_log_line runs.group_errors runs.read_log runs.read_log_outline "
+        "runs.read_log_page "
         "runs.read_alerts runs.read_profiles runs.summarize_log runs.wait runs.wait_for_end "
         "runs.wait_for_log statistics.classify statistics.compare statistics.list_around"
     ),

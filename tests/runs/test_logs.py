@@ -14,7 +14,13 @@ from localcdap.api.errors import NotFoundError
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.home import Home
 from localcdap.host import Cdap, open_in_process
-from localcdap.runs.logs import LEVELS, LONGEST_TEXT, STRETCH, LogFilter
+from localcdap.runs.logs import (
+    LEVELS,
+    LONGEST_TEXT,
+    STRETCH,
+    LogFilter,
+    find_error_kind,
+)
 from localcdap.runs.model import StoredLogLine
 from tests.runs.stored_runs import write_log, write_long_log, write_run
 
@@ -110,3 +116,41 @@ def test_who_waits_for_a_log_hears_of_its_next_line(cdap: Cdap) -> None:
     assert cdap.runs.wait_for_log(run, 1, timeout_s=600) == 2  # longer than a test may take
     later.join()
     assert cdap.runs.wait_for_log(write_run(cdap).run, 0, timeout_s=600) == 0  # it has ended
+
+
+def test_errors_are_grouped_by_kind_with_the_first_ten_of_each(cdap: Cdap) -> None:
+    run = write_run(cdap).run
+    said = [f"Field 'a' is not of type int: '{n}'. Record: {{a: {n}}}" for n in range(12)]
+    texts = [
+        ("ERROR", "disk full", None),
+        *(("ERROR", text, "T") for text in said),
+        ("WARNING", "odd", "T"),
+    ]
+    write_log(
+        cdap,
+        run,
+        [
+            StoredLogLine(n, n, level, text, stage)
+            for n, (level, text, stage) in enumerate(texts, 1)
+        ],
+    )
+
+    values, disk = cdap.runs.group_errors(run)
+
+    assert (values.stage, values.kind) == ("T", "Field 'a' is not of type int: ….")
+    assert (values.count, [line.text for line in values.first]) == (12, said[:10])
+    assert (disk.stage, disk.kind, disk.count) == (None, "disk full", 1)
+    assert cdap.runs.group_errors(write_run(cdap).run) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Pipeline 'p': Stage 'S': field 'n': 12.5 of 7", "Pipeline 'p': Stage 'S': field 'n': … of …"),
+        ("Field 'a' must be long, but is 'x'. File: f; line: 1,x", "Field 'a' must be long, but is …."),
+        ('key "a b" exists at 2024-01-01', "key … exists at …"),
+        ("int32 and utf-8 stay", "int32 and utf-8 stay"),
+    ],
+)  # fmt: skip
+def test_the_kind_of_an_error_has_no_values(text, kind):
+    assert find_error_kind(text) == kind

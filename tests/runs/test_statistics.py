@@ -6,9 +6,10 @@ import itertools
 import time
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
-from localcdap.api.errors import BadRequestError, ConflictError, NotFoundError
+from localcdap.api.errors import BadRequestError, ConflictError, ErrorDetails, NotFoundError
 from localcdap.api.failures import ValidationFailure
 from localcdap.engine.messages.spool import RunStatus
 from localcdap.runs.model import Run, RunError, StageCounts
@@ -206,6 +207,14 @@ def test_two_runs_beside_each_other(instance, namespace, service):
             "Spark could not do its part",
             "SYSTEM",
         ),
+        ("field 'n': Division by zero.", "T", "Plugin", "a value does not fit", "USER"),
+        (
+            "Encountered error while reading file file:/a.gz: not gzip.",
+            "In",
+            "Plugin",
+            "a file is not readable",
+            "USER",
+        ),
         ("ValueError: odd", "Mine", "Plugin", "a plugin failed", "USER"),
         ("Something odd", None, "Others", "another reason", "UNKNOWN"),
     ],
@@ -226,6 +235,41 @@ def test_codes_of_errors():
 
     assert (web.error_code_type, web.error_code) == ("HTTP", "503")
     assert (spark.error_code_type, spark.error_code) == ("SPARK", "DIVIDE_BY_ZERO")
+
+
+def test_the_details_of_an_error_win_over_its_text():
+    details = ErrorDetails(
+        category="Plugin-Quota",
+        reason="a quota is used up",
+        type="SYSTEM",
+        dependency=True,
+        code_type="HTTP",
+        code="429",
+        documentation="https://example.com/quota",
+    )
+    error = RunError("No space left on device, status 503", "Ask.", "Web", details=details)
+    (found,) = classify(error)
+
+    assert msgspec.to_builtins(found) == {
+        "stageName": "Web",
+        "errorCategory": "Plugin-Quota-'Web'",
+        "errorReason": "a quota is used up",
+        "errorMessage": "No space left on device, status 503",
+        "errorType": "SYSTEM",
+        "dependency": "true",
+        "errorCodeType": "HTTP",
+        "errorCode": "429",
+        "supportedDocumentationUrl": "https://example.com/quota",
+        "correctiveAction": "Ask.",
+    }
+
+
+def test_a_code_without_a_reason_leaves_the_reason_to_the_text():
+    details = ErrorDetails(code_type="SPARK", code="DIVIDE_BY_ZERO")
+    (found,) = classify(RunError("Division by zero.", None, "T", details=details))
+
+    assert (found.error_category, found.error_reason) == ("Plugin-'T'", "a value does not fit")
+    assert (found.error_code_type, found.error_code) == ("SPARK", "DIVIDE_BY_ZERO")
 
 
 def test_an_invalid_pipeline_has_a_classification_for_each_failure(instance, namespace, service):

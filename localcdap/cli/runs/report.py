@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,9 +12,10 @@ import click
 from localcdap.cli.options import Instance, flag, instance_options
 from localcdap.cli.output import echo, print_json, print_log_line, print_table, secho
 from localcdap.files.atomic import write_file
-from localcdap.text import format_time
+from localcdap.text import format_time, plural
 
 if TYPE_CHECKING:
+    from localcdap.runs.logs import ErrorGroup
     from localcdap.runs.model import StoredLogLine
     from localcdap.runs.statistics.model import RunOverview
 
@@ -200,11 +202,19 @@ def _print_alerts(found: RunOverview) -> None:
 @click.command("logs")
 @click.argument("run")
 @flag("--follow", "-f", help="Also show new lines, until the run has ended.")
+@flag(
+    "--errors", help="Show only the errors, grouped by kind: how many, and the first ten of each."
+)
 @instance_options
-def logs_command(instance: Instance, run: str, follow: bool) -> None:
+def logs_command(instance: Instance, run: str, follow: bool, errors: bool) -> None:
     """Show the log of RUN: its id, the beginning of its id, or 'last'."""
+    if errors and follow:
+        raise click.UsageError("--errors groups the errors so far; it cannot follow the run.")
     with instance.connect() as cdap:
         record = cdap.runs.get(instance.namespace, run)
+        if errors:
+            _show_errors(instance, cdap.runs.group_errors(record.run))
+            return
         lines = cdap.runs.read_log(record.run)
         if instance.print_json(lines):
             return
@@ -215,6 +225,20 @@ def logs_command(instance: Instance, run: str, follow: bool) -> None:
             more = cdap.runs.read_log(record.run, after=seen)
             _print_lines(more)
             lines = more or lines
+
+
+def _show_errors(instance: Instance, groups: Sequence[ErrorGroup]) -> None:
+    """Print the number of each kind of errors, and the first lines of it."""
+    if instance.print_json(groups):
+        return
+    if not groups:
+        echo("The log has no errors.", err=True)
+    for group in groups:
+        stage = f" [{group.stage}]" if group.stage else ""
+        secho(f"{group.count:,} ×{stage} {group.kind}", bold=True)
+        _print_lines(group.first)
+        if group.count > len(group.first):
+            echo(f"… and {plural(group.count - len(group.first), 'error')} more of this kind.")
 
 
 def _print_lines(lines: list[StoredLogLine]) -> None:

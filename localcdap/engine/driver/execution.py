@@ -35,7 +35,9 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
+from localcdap.api.errors import StageError
 from localcdap.engine import spark_internals
+from localcdap.engine.driver.error_search import explain_error
 from localcdap.engine.local.server import EngineServer
 from localcdap.engine.messages.flow import Flow
 from localcdap.engine.messages.spool import RecordCounts
@@ -251,7 +253,12 @@ def execute_plan(
     """
     if plan.expectations is not None:
         plan.expectations.compute_uniqueness()
-    _write_sinks(plan.sinks, flow, spark, tag, block)
+    began = time.monotonic()
+    try:
+        _write_sinks(plan.sinks, flow, spark, tag, block)
+    except StageError as error:
+        took_s = time.monotonic() - began
+        raise explain_error(error, plan, flow, spark, took_s) from error.__cause__
     altered = plan.sinks[0].context.altered_in_run
     observes = any((plan.counter, plan.expectations, altered.is_observed))
     if observes and len(plan.sinks) > 1:
@@ -358,7 +365,11 @@ def _write_sink(sink: PlannedSink, flow: Flow, spark: SparkSession, tag: str) ->
             sink.plugin.write(sink.frame, sink.context)
         except Exception as error:
             stage = find_failing_stage(error, flow.stages) or sink.stage.name
-            raise to_stage_error(error, stage) from error
+            plugin = sink.plugin if stage == sink.stage.name else None
+            converted = to_stage_error(error, stage, plugin=plugin)
+            if converted is error:  # raised from itself, it would lose its cause
+                raise
+            raise converted from error
 
 
 def _collect_observations(persisted: list[DataFrame]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
@@ -173,10 +173,20 @@ class RunDriver:
         return self._undo(spool, RunStatus.KILLED, [])
 
     def _end_failed(self, spool: SpoolWriter, error: Exception) -> RunStatus:
-        failed = create_failed(self._monitor.get_error() or error, get_secrets(self._order).hide)
+        shown, hide = self._monitor.get_error() or error, get_secrets(self._order).hide
+        failed = create_failed(shown, hide, self._is_shipped, self._find_personal_fields)
         if not self._order.remote:  # a cluster may be out of reach
             self._end_operations(may_begin=False)
         return self._undo(spool, RunStatus.FAILED, [failed])
+
+    def _find_personal_fields(self, stage: str | None, fields: Collection[str]) -> set[str]:
+        workflow = self._workflow
+        return set() if workflow is None else workflow.find_personal_fields(stage, fields)
+
+    def _is_shipped(self, frame: str) -> bool:
+        """Return whether a stack frame is in a plugin that comes with localcdap."""
+        shipped = (p.path for p in self._order.plugins.values() if p.artifact.scope == "SYSTEM")
+        return frame.startswith(tuple(shipped))
 
     def _block(self) -> None:
         self._staging.block(self._directory / TABLES)
@@ -369,19 +379,27 @@ def create_commit_messages(run_id: str, journal: Journal) -> list[Message]:
     ]
 
 
-def create_failed(error: Exception, hide: Callable[[str], str]) -> Failed:
+def create_failed(
+    error: Exception,
+    hide: Callable[[str], str],
+    is_foreign: Callable[[str], bool] = lambda _: False,
+    find_personal: Callable[[str | None, Collection[str]], Collection[str]] = lambda *_: (),
+) -> Failed:
     """Return the message of a failure.
 
     :param hide: removes secrets from a text.
+    :param is_foreign: whether a stack frame is not of code that a user has written.
+    :param find_personal: returns which fields hold personal data, for a stage and names of fields.
     """
     shown = error if isinstance(error, LocalcdapError) else to_stage_error(error)
     if isinstance(shown, StageError):
-        shown = add_record(shown, hide)
+        shown = add_record(shown, hide, partial(find_personal, shown.stage))
     found = shown.failures if isinstance(shown, InvalidPipelineError) else []
     failures = convert(found, list[ValidationFailure])
     stage = getattr(shown, "stage", None) or next((f.stage for f in failures if f.stage), None)
-    trace: list[str] = list(getattr(shown, "__notes__", []))
-    return Failed(stage, shown.message, shown.corrective_action, trace, failures)
+    trace = [note for note in getattr(shown, "__notes__", ()) if not is_foreign(note)]
+    details = getattr(shown, "details", None)
+    return Failed(stage, shown.message, shown.corrective_action, trace, failures, details)
 
 
 def _start_thread(work: Callable[[], _Result]) -> Future[_Result]:

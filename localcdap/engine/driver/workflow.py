@@ -14,6 +14,7 @@ import msgspec
 
 from localcdap.api.errors import StageError
 from localcdap.api.lineage import StageLineage
+from localcdap.api.metadata import MetadataEntity
 from localcdap.api.pipeline import StageConnection
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import UsedPlugins
@@ -28,6 +29,7 @@ from localcdap.engine.driver.accesses import (
 )
 from localcdap.engine.driver.control_stages import ControlStages, RunAlerts
 from localcdap.engine.driver.execution import execute_plan, prepare_plans
+from localcdap.engine.host_client import create_metadata_reader
 from localcdap.engine.messages.flow import (
     ACTIONS,
     CONDITION,
@@ -55,6 +57,7 @@ from localcdap.engine.messages.spool import (
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.expectations import explain_failures
+from localcdap.engine.plan.personal_data import find_personal_fields
 from localcdap.engine.plan.phases import PhaseRoute, Step, list_actions_before
 from localcdap.engine.plan.planner import plan_flow
 from localcdap.engine.plan.preparation import find_source_schema, finish_stages, get_plugin
@@ -135,6 +138,8 @@ class Workflow:
         self._report: Final = on_accesses
         self._on_phase: Final = on_phase
         self._accessed: Final[list[DatasetAccess]] = []
+        self._flow: Flow | None = None
+        """The last phase that was executed."""
         self._arguments: Final = dict(order.arguments)
         run.arguments = self._arguments
         self._control_stages: Final = ControlStages(run, order.pipeline, self._arguments)
@@ -279,6 +284,27 @@ class Workflow:
             return []
         return find_flows(self._accessed, self._route.types, self._live)
 
+    def find_personal_fields(self, stage: str | None, fields: Collection[str]) -> set[str]:
+        """Return the fields that hold personal data, of those that are given and those of a stage.
+
+        :param stage: the stage of a failure; None when it is not known.
+        """
+        names = list(fields)
+        if self._flow is not None and stage in {each.name for each in self._flow.stages}:
+            found = self._flow.get_stage(stage)
+            for schema in (found.output_schema, *found.input_schemas.values()):
+                names += schema.field_names if schema is not None else ()
+        datasets = {
+            MetadataEntity.of_dataset(name, self._order.namespace): None
+            for access in self._accessed
+            for name in (access.dataset, *access.tables)
+        }
+        return find_personal_fields(
+            datasets,
+            dict.fromkeys(names),
+            create_metadata_reader(self._order.host_directory),
+        )
+
     def _on_accesses(self, accesses: list[DatasetAccess]) -> None:
         self._accessed.extend(accesses)
         self._report(accesses)
@@ -309,7 +335,7 @@ class Workflow:
             self._refresh(step)
             self._find_schemas(stages)
             self._require_all_inputs(stages)
-        flow = self._resolved.create_phase(stages, self._live)
+        flow = self._flow = self._resolved.create_phase(stages, self._live)
         if plan is None:
             plan = plan_flow(flow, self._run, counts=self._counts_records, given=self._connectors)
             self._prepare_late(plan, is_checked=number in self._checked)

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from localcdap.api.dataset.definition import PartitionChange
+from localcdap.api.errors import ErrorDetails
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.lineage import StageLineage
 from localcdap.api.metadata import MetadataOperation
@@ -203,6 +204,8 @@ class Failed(msgspec.Struct, tag="failed", tag_field="kind"):
     failures: list[ValidationFailure] = []
     """What makes the pipeline invalid, when it was found to be so after the run had started: with the
     arguments that an action set, or with secure values."""
+    details: ErrorDetails | None = None
+    """The classification of the error, if its plugin or the engine knows it."""
 
 
 class MetadataOperations(msgspec.Struct, tag="metadata", tag_field="kind"):

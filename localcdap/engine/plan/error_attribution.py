@@ -10,64 +10,44 @@ from __future__ import annotations
 
 import contextlib
 import re
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.api.errors import LocalcdapError, PluginError, StageError
-from localcdap.api.plugin import Grain
-from localcdap.api.record_json import MOST_ENCODED, format_record
+from localcdap.api.errors import (
+    ErrorDetails,
+    LocalcdapError,
+    PluginError,
+    ProgramFailureError,
+    StageError,
+)
+from localcdap.api.plugin import Grain, Plugin
+from localcdap.api.record_json import MOST_ENCODED, format_record, read_record
 from localcdap.artifacts.loading import load_plugin
-from localcdap.engine.local.lost_task_errors import LOST_ERROR, recover_task_error
 from localcdap.engine.messages.flow import Stage
-from localcdap.engine.tasks.failures import Failure, parse_failure
+from localcdap.engine.plan.personal_data import hide_personal_values
+from localcdap.engine.plan.spark_errors import (
+    GIVE_MODULE,
+    NO_MODULE,
+    cut_stack_trace,
+    explain_spark_error,
+    list_python_frames,
+    read_error_text,
+)
+from localcdap.engine.spark_internals import watch_expressions
+from localcdap.engine.tasks.failures import (
+    Failure,
+    ask_plugin,
+    format_user_frames,
+    is_user_file,
+    parse_failure,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-_ACTIONS: Final[Mapping[str, str]] = {
-    "PATH_NOT_FOUND": "Check the path, or map it under [locations] in localcdap.toml.",
-    "PATH_ALREADY_EXISTS": "Remove the directory, or write to another path.",
-    "MALFORMED_RECORD_IN_PARSING": "Correct the data, or the format and schema of the source.",
-    "MALFORMED_CSV_RECORD": "Correct the data, or the format and schema of the source.",
-    "FAILED_READ_FILE": "Check that the files are of the source's format and schema.",
-    "CANNOT_READ_FILE_FOOTER": "Check that the files are of the source's format.",
-    "ARITHMETIC_OVERFLOW": "Use a wider type, for example long, double or a decimal of more digits.",
-    "NUMERIC_VALUE_OUT_OF_RANGE": "Use a wider type, for example a decimal of more digits.",
-    "DIVIDE_BY_ZERO": "Filter out the zeros, or divide by nullif(divisor, 0).",
-    "CAST_INVALID_INPUT": "Correct the data, or use a type that its values fit, such as string.",
-    "CAST_OVERFLOW": "Use a wider type.",
-    "CANNOT_PARSE_TIMESTAMP": "Correct the data, or the date pattern.",
-    "UNRESOLVED_COLUMN": "Choose a field that the input of the stage has.",
-    "PARSE_SYNTAX_ERROR": "Correct the expression.",
-    "UNRESOLVED_ROUTINE": "Use a function that Spark SQL has.",
-    "TABLE_OR_VIEW_NOT_FOUND": "Check the name of the table.",
-}
-_NO_MODULE: Final = r"ModuleNotFoundError: No module named '([\w.]+)'"
-_GIVE_MODULE: Final = (
-    "Install it for their Python; or name it in 'packages' of the profile, if they are a cluster's."
-)
-_SYMPTOMS: Final = (
-    (r"No space left on device", "the disk is full.", "Free some space and run again."),
-    (r"Permission denied|AccessControlException", "access was denied.", "Check the permissions."),
-    (
-        r"OutOfMemoryError|GC overhead limit",
-        "Spark ran out of memory.",
-        "Give it more with engine.memory in localcdap.toml, and restart the engine.",
-    ),
-    (
-        r"Python worker exited unexpectedly",
-        "the Python process in which records are computed crashed, or a plugin ended it.",
-        "Look for os._exit, for native code and for much memory in the plugins up to this stage.",
-    ),
-    (_NO_MODULE, r"Spark's Python workers have no module '\1'.", _GIVE_MODULE),
-)
 _CRASHED: Final = "Python worker exited unexpectedly"
-_OWN_CODE: Final = re.compile(
-    r"[/\\](?:localcdap[/\\]engine|pyspark|grpc|concurrent|threading)[/\\.]"
-)
 _IN_PYTHON: Final = (Grain.RECORD, Grain.BATCH)
 _MARK: Final = "localcdap-stage:"
 _MARK_END: Final = ":localcdap-end "
@@ -76,21 +56,25 @@ RECORD_MARK: Final = " localcdap-record:"
 _MARKED: Final = re.compile(
     f"{_MARK}(.*?){_MARK_END}(.*?)(?:{RECORD_MARK}(.*?){_MARK_END}|$| SQLSTATE: \\w+)", re.DOTALL
 )
-_MOST_TEXT: Final = 800
-_MOST_FRAMES: Final = 8
-
 
 _current: Final[ContextVar[str | None]] = ContextVar("stage", default=None)
+_texts: Final[dict[str, set[str]]] = {}
+"""The stages that have made expressions of a text."""
+_MOST_TEXTS: Final = 10_000
 
 
 @contextlib.contextmanager
 def stage_scope(stage: str) -> Iterator[None]:
     """Attribute whatever is raised in the block to the stage, and name the stage in what is logged there."""
     token = _current.set(stage)
+    watch_expressions(_get_call_site, _note_text)
     try:
         yield
     except (Exception, SystemExit) as error:
-        raise to_stage_error(error, stage) from error
+        converted = to_stage_error(error, stage)
+        if converted is error:  # raised from itself, it would lose its cause
+            raise
+        raise converted from error
     finally:
         _current.reset(token)
 
@@ -100,35 +84,70 @@ def get_current_stage() -> str | None:
     return _current.get()
 
 
+def _get_call_site() -> str | None:
+    stage = get_current_stage()
+    return None if stage is None else f"{_MARK}{stage}"
+
+
+def _note_text(text: str) -> None:
+    """Remember the text of an expression of the current stage."""
+    stage = get_current_stage()
+    if stage is not None:
+        if len(_texts) >= _MOST_TEXTS:
+            _texts.clear()
+        _texts.setdefault(text, set()).add(stage)
+
+
 def is_worker_crash(error: BaseException) -> bool:
     """Return whether all that is known is that a Python worker of Spark ended."""
+    return _CRASHED in str(find_root(error))
+
+
+def find_root(error: BaseException) -> BaseException:
+    """Return the error from which another one was raised, over all steps."""
     cause = error.__cause__
     while cause is not None and cause is not error:  # an error may be raised from itself
         error, cause = cause, cause.__cause__
-    return _CRASHED in str(error)
+    return error
+
+
+def is_attributed(error: BaseException) -> bool:
+    """Return whether an error of Spark carries the failure of a stage."""
+    text = read_error_text(error)
+    return parse_failure(text) is not None or _parse_marked(text) is not None
 
 
 def find_failing_stage(error: BaseException, stages: Sequence[Stage]) -> str | None:
     """Return the only stage that an error of an action can come from; None when several can.
 
-    Spark quotes the expression that failed, which may be in a property of one stage only, or names the line
-    of code that created it, which may be in the artifact of one stage only. After a crash of a Python
+    Spark names the call site of the expression that failed, which is its stage (:func:`stage_scope`), or
+    quotes the text that it was parsed from, which only one stage may have used. Of an exception in Python it
+    quotes the traceback, in which the file of a plugin may be of one stage only. After a crash of a Python
     worker it says nothing, but only one stage may run in Python.
     """
-    if _CRASHED in _get_text(error):
+    if _CRASHED in read_error_text(error):
         python = [s.name for s in stages if load_plugin(s.plugin).grain() in _IN_PYTHON]
         return python[0] if len(python) == 1 else None
-    get_contexts = getattr(error, "getQueryContext", None)
-    for context in get_contexts() if get_contexts is not None else ():
+    names = {stage.name for stage in stages}
+    for file, _ in reversed(list_python_frames(read_error_text(error))):
+        within = [s.name for s in stages if Path(file).is_relative_to(s.plugin.path)]
+        if within:  # code of a plugin; of several stages, the search tells
+            return within[0] if len(within) == 1 else None
+    for context in _list_contexts(error):
         if context.contextType().name == "SQL":
             text = context.fragment()
-            found = [s for s in stages if any(text in value for value in s.properties.values())]
+            found = {name for used, by in _texts.items() if text in used for name in by & names}
         else:
-            file = context.callSite().rpartition(":")[0]
-            found = [s for s in stages if Path(file).is_relative_to(s.plugin.path)]
+            found = {context.callSite().removeprefix(_MARK)} & names
         if len(found) == 1:
-            return found[0].name
+            return found.pop()
     return None
+
+
+def _list_contexts(error: BaseException) -> Sequence[Any]:
+    """Return what Spark quotes of the expression that failed, outermost first."""
+    get_contexts = getattr(error, "getQueryContext", None)
+    return () if get_contexts is None else get_contexts() or ()
 
 
 def mark_message(stage: str) -> str:
@@ -146,34 +165,69 @@ def mark_record(record: Column) -> Column:
     return f.concat(f.lit(RECORD_MARK), f.left(record, f.lit(MOST_ENCODED)), f.lit(_MARK_END))
 
 
-def to_stage_error(error: BaseException, stage: str | None = None) -> StageError:
+def to_stage_error(
+    error: BaseException,
+    stage: str | None = None,
+    *,
+    place: str | None = None,
+    plugin: Plugin | None = None,
+) -> StageError:
     """Convert an exception into the error of a stage.
 
     :param stage: the stage when the exception itself does not name one.
-    :returns: the error; its notes are the plugin's own stack frames, innermost last.
+    :param place: what failed in the stage, such as ``field 'total'``.
+    :param plugin: of the stage; is asked about the exception.
+    :returns: the error; its notes are the stack frames of the author's own code, innermost last.
     """
     if isinstance(error, StageError):
         return _add_stage(error, stage)
-    text = _get_text(error)
+    text = read_error_text(error)
     failure = parse_failure(text) or _parse_marked(text)
     if failure is not None:
         return _from_failure(failure)
-    message, action = _describe(error)
-    result = StageError(_add_prefix(message, stage), action, stage=stage)
-    frames = error.traceback if isinstance(error, PluginError) else _format_user_frames(error)
-    return _add_notes(result, frames)
+    frames = format_user_frames(error)
+    quoted = [frame for file, frame in list_python_frames(text) if is_user_file(file)]
+    frames = frames or quoted
+    said = ask_plugin(plugin, error)
+    message, action, details = _describe(said)
+    if place is not None and place not in message:
+        message = f"{place}: {message}"
+    result = StageError(_add_prefix(message, stage), action, stage=stage, details=details)
+    return _add_notes(result, error.traceback if isinstance(error, PluginError) else frames)
 
 
-def add_record(error: StageError, hide: Callable[[str], str] = str) -> StageError:
-    """Return the error with the record at fault in its message; the error itself without one.
+def describe_place(error: BaseException, field: str | None) -> str | None:
+    """Return what failed in a stage: a field, or the text of the expression that Spark quotes; else None.
+
+    :param field: the output field that cannot be computed; None when it is not known.
+    """
+    if field is not None:
+        return f"field '{field}'"
+    for context in _list_contexts(error):
+        if context.contextType().name == "SQL" and context.fragment():
+            return f"the expression '{context.fragment()}'"
+    return None
+
+
+def add_record(
+    error: StageError,
+    hide: Callable[[str], str] = str,
+    find_personal: Callable[[Collection[str]], Collection[str]] = lambda _: (),
+) -> StageError:
+    """Return the error with the record at fault in its message, without secrets and personal data.
 
     :param hide: removes secrets from a text.
+    :param find_personal: returns which of some fields, or of all of the stage, hold personal data.
     """
-    if error.record is None:
+    record = None if error.record is None else read_record(error.record)
+    personal = find_personal(record or ())
+    message = hide_personal_values(error.message, personal, record or {})
+    if error.record is not None:
+        shown = format_record(error.record, hide, personal)
+        message = f"{message.rstrip('.')}. Record: {shown}"
+    if message == error.message:
         return error
-    record = format_record(error.record, hide)
-    message = f"{error.message.rstrip('.')}. Record: {record}"
-    result = StageError(message, error.corrective_action, stage=error.stage)
+    result = StageError(message, error.corrective_action, stage=error.stage, details=error.details)
     return _add_notes(result, getattr(error, "__notes__", []))
 
 
@@ -182,22 +236,8 @@ def _parse_marked(text: str) -> Failure | None:
     found = _MARKED.search(text)
     if found is None:
         return None
-    message = _cut_stack_trace(found[2])
+    message = cut_stack_trace(found[2])
     return Failure(found[1], message, "Correct the data, or the schema.", record=found[3])
-
-
-def _get_text(error: BaseException) -> str:
-    """Return the message of an error and of its cause, with the original error where Spark lost it."""
-    text = "\n".join(str(each) for each in (error, error.__cause__) if each is not None)
-    if LOST_ERROR not in text:
-        return text
-    from pyspark.errors import PySparkRuntimeError
-    from pyspark.sql.connect.session import SparkSession
-
-    try:
-        return recover_task_error(text, SparkSession.active())
-    except PySparkRuntimeError:
-        return text
 
 
 def _add_stage(error: StageError, stage: str | None) -> StageError:
@@ -208,16 +248,19 @@ def _add_stage(error: StageError, stage: str | None) -> StageError:
         error.corrective_action,
         stage=stage,
         record=error.record,
+        details=error.details,
     )
-    return _add_notes(result, _format_user_frames(error))
+    return _add_notes(result, getattr(error, "__notes__", []))
 
 
 def _from_failure(failure: Failure) -> StageError:
     message, remedy = failure.message, failure.corrective_action
-    if remedy is None and (missing := re.search(_NO_MODULE, message)):
-        message, remedy = f"Spark's Python workers have no module '{missing[1]}'.", _GIVE_MODULE
+    if remedy is None and (missing := re.search(NO_MODULE, message)):
+        message, remedy = f"Spark's Python workers have no module '{missing[1]}'.", GIVE_MODULE
     message = _add_prefix(message, failure.stage)
-    result = StageError(message, remedy, stage=failure.stage, record=failure.record)
+    result = StageError(
+        message, remedy, stage=failure.stage, record=failure.record, details=failure.details
+    )
     return _add_notes(result, failure.frames)
 
 
@@ -231,46 +274,8 @@ def _add_notes(error: StageError, frames: Iterable[str]) -> StageError:
     return error
 
 
-def _explain(error: BaseException) -> tuple[str, str | None]:
-    text = _get_text(error)
-    for pattern, message, remedy in _SYMPTOMS:
-        if found := re.search(pattern, text):
-            return found.expand(message), remedy
-    condition = _get_condition(error)
-    if condition is None:
-        return f"{type(error).__name__}: {_cut_stack_trace(str(error))}", None
-    known = (a for name, a in _ACTIONS.items() if name in condition or name in text)
-    return _cut_stack_trace(_find_innermost_message(text)), next(known, None)
-
-
-def _describe(error: BaseException) -> tuple[str, str | None]:
+def _describe(error: BaseException) -> tuple[str, str | None, ErrorDetails | None]:
     if isinstance(error, LocalcdapError):
-        return error.message, error.corrective_action
-    return _explain(error)
-
-
-def _get_condition(error: BaseException) -> str | None:
-    """Return the name of Spark's error condition; None for an exception that is not Spark's."""
-    from pyspark.errors import PySparkException
-
-    if not isinstance(error, PySparkException):
-        return None
-    return error.getCondition() or ""
-
-
-def _find_innermost_message(text: str) -> str:
-    """Return the message of the innermost known cause in a message that quotes its causes."""
-    found = re.findall(r"(\[[A-Z][A-Z_.]+\] .*?)(?:\n|$)", text)
-    known: list[str] = [m for m in found if any(f"[{name}" in m for name in _ACTIONS)]
-    return known[-1] if known else (found[-1] if found else text)
-
-
-def _cut_stack_trace(text: str) -> str:
-    kept = text.split("JVM stacktrace")[0].split("\n\tat ")[0].strip()
-    return kept if len(kept) <= _MOST_TEXT else kept[: _MOST_TEXT - 1] + "…"
-
-
-def _format_user_frames(error: BaseException) -> list[str]:
-    frames: Any = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not _OWN_CODE.search(f.filename)]
-    return [f"{f.filename}:{f.lineno} in {f.name}: {f.line}" for f in own[-_MOST_FRAMES:]]
+        details = error.details if isinstance(error, ProgramFailureError) else None
+        return error.message, error.corrective_action, details
+    return explain_spark_error(error)

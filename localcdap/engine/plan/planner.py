@@ -8,6 +8,7 @@ A fused pass as DataFrames: one ``mapInArrow``, and one DataFrame for each strea
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -22,9 +23,15 @@ from localcdap.engine.plan.contexts import DriverContext, RunContext
 from localcdap.engine.plan.error_attribution import stage_scope
 from localcdap.engine.plan.phases import PassGroup, list_inputs_in_pass, list_outlets
 from localcdap.engine.plan.preparation import get_plugin, read_declared
-from localcdap.engine.plan.record_counter import list_pass_counts
+from localcdap.engine.plan.record_counter import RunAlteredValues, list_pass_counts
 from localcdap.engine.plan.spark_types import make_addressable, spark_schema
-from localcdap.engine.plan.streams import Plan, PlannedSink, PlannedStreams, assume_schema
+from localcdap.engine.plan.streams import (
+    AppliedStage,
+    Plan,
+    PlannedSink,
+    PlannedStreams,
+    assume_schema,
+)
 from localcdap.engine.tasks.aggregation import (
     GROUP,
     build_grouped_schema,
@@ -46,6 +53,9 @@ from localcdap.engine.tasks.pass_plan import (
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
+
+
+_SPARK_COMPUTE: Final = "sparkcompute"
 
 
 def build_pass(streams: PlannedStreams, group: PassGroup) -> None:
@@ -234,17 +244,44 @@ class _Planner:
         elif stage.type == SOURCE:
             self._publish_output(stage, plugin.read(context), context)
         elif stage.type == JOINER:
-            inputs = {
-                s.stage: self._select_read_fields(stage, [s])
-                for s in self._flow.list_inputs(stage.name)
-            }
+            streams = self._flow.list_inputs(stage.name)
+            inputs = {s.stage: self._select_read_fields(stage, [s]) for s in streams}
+            schemas = {s.stage: self._get_read_schema(stage, [s]) for s in streams}
             self._publish_output(stage, plugin.apply(inputs, context), context)
-        elif isinstance(plugin, SplitterTransform):
-            self._publish_ports(stage, plugin.apply(self._get_input(stage), context))
+            self._note_applied(stage, inputs, schemas)
         else:
-            given = self._cache_input(plugin, self._get_input(stage))
-            self._publish_output(stage, plugin.apply(given, context), context)
+            self._build_transform(stage, plugin, context)
         self._plan.explained[stage.name] = context.lines or ["native"]
+
+    def _build_transform(self, stage: Stage, plugin: Any, context: DriverContext) -> None:
+        given = self._get_input(stage)
+        if isinstance(plugin, SplitterTransform):
+            self._publish_ports(stage, plugin.apply(given, context))
+        else:
+            given = self._cache_input(plugin, given)
+            self._publish_output(stage, plugin.apply(given, context), context)
+        streams = self._flow.list_inputs(stage.name)
+        schema = self._get_read_schema(stage, streams)
+        self._note_applied(stage, {streams[0].stage: given}, {streams[0].stage: schema})
+
+    def _note_applied(
+        self, stage: Stage, inputs: dict[str, DataFrame], schemas: dict[str, Schema]
+    ) -> None:
+        """Remember how a stage is applied to other records, unless its plugin may do more than that."""
+        if stage.type == _SPARK_COMPUTE:
+            return
+        plugin = self._plugins[stage.name]
+        run = dataclasses.replace(self._run, altered=RunAlteredValues(), metrics={})
+
+        def apply(inputs: Mapping[str, DataFrame]) -> list[DataFrame]:
+            context = self._create_context(stage, run)
+            if stage.type == JOINER:
+                return [plugin.apply(inputs, context)]
+            (given,) = inputs.values()
+            result = plugin.apply(given, context)
+            return list(result.values()) if isinstance(plugin, SplitterTransform) else [result]
+
+        self._plan.applied[stage.name] = AppliedStage(stage, inputs, schemas, apply)
 
     def _build_condition(self, stage: Stage, plugin: Any, context: DriverContext) -> None:
         """Carry records from one phase to a later one."""
@@ -312,9 +349,13 @@ class _Planner:
                 rejected = context.empty(error_record_schema(stage.own_error_schema))
             self._streams.publish(errors, rejected, counted=True, persisted=True)
 
-    def _create_context(self, stage: Stage) -> DriverContext:
-        wanted = bool(self._flow.list_readers(Stream(stage.name, errors=True)))
-        counter = self._streams.counter
+    def _create_context(self, stage: Stage, probe: RunContext | None = None) -> DriverContext:
+        """Return the context of a stage.
+
+        :param probe: what takes the place of the run when the stage is applied once more; nothing is counted.
+        """
+        wanted = probe is None and bool(self._flow.list_readers(Stream(stage.name, errors=True)))
+        counter = self._streams.counter if probe is None else None
 
         def share(df: DataFrame, is_error: Column) -> DataFrame:
             if counter is not None:
@@ -325,7 +366,7 @@ class _Planner:
         if stage.output_schema is not None:
             needed = self._streams.get_schema(Stream(stage.name)).field_names
         return DriverContext(
-            stage, self._run, wants_errors=wanted, shared=share, needed_fields=needed
+            stage, probe or self._run, wants_errors=wanted, shared=share, needed_fields=needed
         )
 
     def _publish_ports(self, stage: Stage, ports: Mapping[str, DataFrame]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
@@ -165,6 +165,19 @@ class PlannedSink:
 
 
 @dataclasses.dataclass
+class AppliedStage:
+    """A stage of DataFrame grain that can be applied to other records than its own."""
+
+    stage: Stage
+    inputs: dict[str, DataFrame]
+    """Its input records, by the stage that they come from; those of several stages of one schema are one."""
+    schemas: dict[str, Schema]
+    """The schemas of the inputs."""
+    apply: Callable[[Mapping[str, DataFrame]], Sequence[DataFrame]]
+    """Returns the outputs for some inputs; what the stage counts then is not reported."""
+
+
+@dataclasses.dataclass
 class Plan:
     """A pipeline as lazy DataFrames; nothing has been read yet."""
 
@@ -185,6 +198,10 @@ class Plan:
     """None when no stage has expectations."""
     profiler: SinkProfiler | None = None
     """None when no profiles are taken."""
+    applied: dict[str, AppliedStage] = dataclasses.field(default_factory=dict)
+    """The stages of DataFrame grain with inputs, by name; without sinks."""
+    plugins: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """The plugins of the stages, by stage."""
 
 
 class PlannedStreams:
@@ -202,7 +219,7 @@ class PlannedStreams:
         # Plans of one run may contain parts of each other, so the names of their counters must differ.
         prefix = f"{run.run_id}_{next(run.numbers)}"
         self.counter: Final = RecordCounter(prefix) if counts else None
-        self.plan: Final = Plan([], [], self.counter, {}, [])
+        self.plan: Final = Plan([], [], self.counter, {}, [], plugins=plugins)
         self.read_fields: Final = {
             stage.name: list_read_fields(plugins[stage.name], stage) for stage in flow.stages
         }

@@ -545,7 +545,8 @@ def _create_problem(error: Exception, stage: Stage, hide: Callable[[str], str]) 
     path = Path(stage.plugin.path)
     root = f"{path if path.is_dir() else path.parent}{os.sep}"
     frames = [note.removeprefix(root) for note in getattr(found, "__notes__", [])]
-    trace = "\n".join(frames) or None
+    is_shipped = stage.plugin.artifact.scope == "SYSTEM"
+    trace = None if is_shipped else "\n".join(frames) or None
     return StageProblem(found.message, found.corrective_action, stage.name, trace=trace)
 
 

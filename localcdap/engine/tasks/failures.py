@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import sysconfig
 import traceback
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from localcdap.api.errors import LocalcdapError
+from localcdap.api.errors import (
+    ErrorDetails,
+    LocalcdapError,
+    PluginError,
+    ProgramFailureError,
+    StageError,
+)
+from localcdap.api.plugin import Plugin, has_override
 from localcdap.api.record_json import encode_record
 from localcdap.decoders import decode_json
 
@@ -19,7 +27,13 @@ RAISED: Final = (Exception, SystemExit, KeyboardInterrupt)
 _BEGIN: Final = "localcdap-failure:"
 _END: Final = ":localcdap-end"
 _MARKED: Final = re.compile(re.escape(_BEGIN) + r"(\{.*?\})" + re.escape(_END))
-_OWN_FOLDER: Final = str(Path(__file__).parent)
+_FOREIGN: Final = tuple(
+    {
+        Path(__file__).parents[2],
+        *(Path(path) for name, path in sysconfig.get_paths().items() if name.endswith("lib")),
+    }
+)
+"""The folders of localcdap, of Python and of the installed libraries."""
 _MOST_FRAMES: Final = 8
 
 
@@ -33,6 +47,8 @@ class Failure(msgspec.Struct):
     """The plugin's own stack frames, innermost last."""
     record: str | None = None
     """The record at fault, as :func:`~localcdap.api.record_json.encode_record` makes it."""
+    details: ErrorDetails | None = None
+    """The classification of the error, if the plugin or its stage has one."""
 
 
 class StageFailure(Exception):  # noqa: N818 - the failure of a stage, already attributed
@@ -46,19 +62,47 @@ class StageFailure(Exception):  # noqa: N818 - the failure of a stage, already a
         return StageFailure, (self.failure,)
 
 
-def to_failure(stage: str, error: BaseException, record: Any = None) -> StageFailure:
+def to_failure(
+    stage: str, error: BaseException, record: Any = None, plugin: Plugin | None = None
+) -> StageFailure:
     """Convert an exception of plugin code into a failure of its stage.
 
     :param record: the record that the plugin was called with; None when it is not known.
+    :param plugin: is asked about the exception; None when it is not known.
     """
     if isinstance(error, StageFailure):
         return error
+    frames = format_user_frames(error)
+    error = ask_plugin(plugin, error)
+    details = None
     if isinstance(error, LocalcdapError):
         message, action = error.message, error.corrective_action
+        if not isinstance(error, PluginError):  # its message says all
+            frames = []
+        if isinstance(error, ProgramFailureError | StageError):
+            details = error.details
     else:
-        message, action = f"{type(error).__name__}: {error}", None
+        message, action = format_exception(error), None
     text = None if record is None else encode_record(record)
-    return StageFailure(Failure(stage, message, action, _format_user_frames(error), text))
+    return StageFailure(Failure(stage, message, action, frames, text, details))
+
+
+def ask_plugin(plugin: Plugin | None, error: BaseException) -> BaseException:
+    """Return what a plugin makes of an exception (``Plugin.get_error_details``), or the exception itself."""
+    if plugin is None or not has_override(type(plugin), "get_error_details"):
+        return error
+    if isinstance(error, ProgramFailureError):
+        return error
+    try:
+        return plugin.get_error_details(error) or error
+    except RAISED:  # the error that it was asked about matters more
+        return error
+
+
+def format_exception(error: BaseException) -> str:
+    """Return the type and the message of an exception; of one without a message, only the type."""
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text}" if text else f"{type(error).__name__}."
 
 
 def parse_failure(text: str) -> Failure | None:
@@ -72,7 +116,16 @@ def parse_failure(text: str) -> Failure | None:
         return None
 
 
-def _format_user_frames(error: BaseException) -> list[str]:
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not f.filename.startswith(_OWN_FOLDER)]
-    return [f"{f.filename}:{f.lineno} in {f.name}: {f.line}" for f in own[-_MOST_FRAMES:]]
+def format_user_frames(error: BaseException) -> list[str]:
+    """Return the last frames of an exception that are neither localcdap's nor a library's, innermost last."""
+    return [
+        f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if is_user_file(frame.filename)
+    ][-_MOST_FRAMES:]
+
+
+def is_user_file(file: str) -> bool:
+    """Return whether a file of a stack frame is neither localcdap's, nor Python's, nor a library's."""
+    path = Path(file)
+    return path.is_absolute() and not any(map(path.is_relative_to, _FOREIGN))

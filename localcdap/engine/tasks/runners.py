@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.errors import StageError
-from localcdap.api.plugin import has_override
+from localcdap.api.plugin import Plugin, has_override
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.api.stage import ChangeKind, Record
@@ -244,12 +244,15 @@ Streams = dict[Stream, Chunk]
 
 
 @contextlib.contextmanager
-def plugin_scope(stage: str) -> Iterator[None]:
-    """Convert whatever is raised in the block into a failure of the stage."""
+def plugin_scope(stage: str, plugin: Plugin | None = None) -> Iterator[None]:
+    """Convert whatever is raised in the block into a failure of the stage.
+
+    :param plugin: is asked about it; None when it is not known.
+    """
     try:
         yield
     except RAISED as error:
-        raise to_failure(stage, error) from None
+        raise to_failure(stage, error, plugin=plugin) from None
 
 
 class Runner(ABC):
@@ -273,6 +276,7 @@ class Runner(ABC):
                 error_record_schema(rejected or Schema.record("empty", []))
             )
             context = WorkerStageContext(data, self.metrics, self.altered)
+        with plugin_scope(self.name, plugin):
             plugin.initialize(context)
             context.start_records()
         self.plugin: Final = plugin
@@ -282,7 +286,7 @@ class Runner(ABC):
 
         :raises StageFailure: when the plugin fails.
         """
-        with plugin_scope(self.name):
+        with plugin_scope(self.name, self.plugin):
             self.plugin.destroy()
 
     @abstractmethod
@@ -352,7 +356,7 @@ class TransformRunner(Runner):
             for record in chunk.get_records() if last else chunk.copy_records():
                 transform(record, emit)
         except RAISED as error:
-            raise to_failure(self.name, error, record) from None
+            raise to_failure(self.name, error, record, self.plugin) from None
         return self.collect_emitted(emit, self._codec)
 
     def _run_together(self, records: list[Any]) -> Streams:
@@ -360,7 +364,8 @@ class TransformRunner(Runner):
         try:
             self.plugin.transform_records(records, emit)
         except RAISED as error:
-            raise to_failure(self.name, error, self._find_failing_record(records)) from None
+            record = self._find_failing_record(records)
+            raise to_failure(self.name, error, record, self.plugin) from None
         return self.collect_emitted(emit, self._codec)
 
     def _find_failing_record(self, records: list[Any]) -> Any:
@@ -387,7 +392,8 @@ class ErrorRunner(TransformRunner):
                 failed = FailedRecord(row["record"], row["code"], row["message"], row["stage"])
                 self.plugin.transform(failed, emit)
         except RAISED as error:
-            raise to_failure(self.name, error, failed and failed.record) from None
+            record = failed and failed.record
+            raise to_failure(self.name, error, record, self.plugin) from None
         return self.collect_emitted(emit, self._codec)
 
 
@@ -400,7 +406,7 @@ class BatchRunner(Runner):
 
     def run(self, chunk: Chunk, *, last: bool) -> Streams:
         """See :meth:`Runner.run`."""
-        with plugin_scope(self.name):
+        with plugin_scope(self.name, self.plugin):
             batches = [
                 conform(batch, self._codec)
                 for given in chunk.get_batches()
@@ -427,7 +433,7 @@ class SplitterRunner(Runner):
             for record in chunk.get_records() if last else chunk.copy_records():
                 self.plugin.transform(record, emit)
         except RAISED as error:
-            raise to_failure(self.name, error, record) from None
+            raise to_failure(self.name, error, record, self.plugin) from None
         for port, records in emit.ports.items():
             self.count("out", len(records), port)
         by_port = {

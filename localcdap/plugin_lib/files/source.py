@@ -19,7 +19,7 @@ from localcdap.api import (
     StageError,
     Type,
 )
-from localcdap.api.errors import LocalcdapError
+from localcdap.api.errors import LocalcdapError, describe_reason
 from localcdap.api.rules import check_reference_name
 from localcdap.files.delimited import DELIMITED, join_quoted_lines, split_values
 from localcdap.files.encodings import open_text
@@ -249,7 +249,8 @@ class FilesSource(BatchSource):
             stage.failures.add(error.message, error.corrective_action).with_config_property("path")
         except OSError as error:
             stage.failures.add(
-                f"Input path '{path}' cannot be read: {error}.", "Check the path's permissions."
+                f"Input path '{path}' cannot be read: {describe_reason(error)}.",
+                "Check the path's permissions.",
             ).with_config_property("path")
 
     def read(self, context: SourceContext) -> DataFrame:
@@ -296,5 +297,6 @@ class FilesSource(BatchSource):
             raise context.fail(str(error), f"{error.action} {_IGNORE}") from None
         except OSError as error:
             raise context.fail(
-                f"input path '{path}' cannot be read: {error}.", "Check the path's permissions."
+                f"input path '{path}' cannot be read: {describe_reason(error)}.",
+                "Check the path's permissions.",
             ) from None

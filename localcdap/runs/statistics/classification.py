@@ -1,7 +1,9 @@
 """Why a run failed: the category, the reason, and who can do something about it.
 
 Names and values are those of CDAP 6.11: ``ErrorClassificationResponse``, ``ErrorCategory``, ``ErrorType``.
-CDAP reads them from exceptions in the log; here they follow from the error of the run, which names its stage.
+CDAP reads them from exceptions in the log that provide them (``FailureDetailsProvider``); here they follow
+from the error of the run, which names its stage: from the details that its plugin or the engine gave it, else
+from its text.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from localcdap.api.errors import ErrorDetails
 from localcdap.runs.model import RunError
 
 PLUGIN: Final = "Plugin"
@@ -99,12 +102,13 @@ _SIGNS: Final = (
         USER,
     ),
     _sign(
-        r"overflow|cast|cannot be parsed|cannot parse|malformed|invalid value|divide|is not a |null|"
-        r"cannot become|cannot be converted|expected",
+        r"overflow|cast|cannot be parsed|could not be parsed|cannot parse|malformed|invalid value|divide|"
+        r"division by|is not a |null|cannot become|cannot be converted|expected|constraint|too long for",
         PLUGIN,
         "a value does not fit",
         USER,
     ),
+    _sign(r"error while reading file|cannot be read", PLUGIN, "a file is not readable", USER),
     _sign(
         r"os\._exit|crashed|process (was )?(ended|killed)|worker exited|exited with code|killed by",
         PROVISIONING,
@@ -129,7 +133,9 @@ def find_reason(error: RunError) -> Reason:
     """Return the kind of a failure."""
     if error.failures:
         return _INVALID
-    text = error.message
+    given, text = error.details, error.message
+    if given is not None and given.reason is not None:
+        return Reason(given.category, given.reason, given.type, given.dependency)
     found = next((each.reason for each in _SIGNS if each.pattern.search(text)), None)
     if found is not None:
         return found
@@ -141,7 +147,7 @@ def classify(error: RunError) -> list[ErrorClassification]:
     reason = find_reason(error)
     if not error.failures:
         return [
-            _build(reason, error.stage, error.message, error.corrective_action),
+            _build(reason, error.stage, error.message, error.corrective_action, error.details),
         ]
     return [
         _build(reason, each.stage, each.message, each.corrective_action) for each in error.failures
@@ -149,9 +155,15 @@ def classify(error: RunError) -> list[ErrorClassification]:
 
 
 def _build(
-    reason: Reason, stage: str | None, message: str, action: str | None
+    reason: Reason,
+    stage: str | None,
+    message: str,
+    action: str | None,
+    details: ErrorDetails | None = None,
 ) -> ErrorClassification:
     code_type, code = _find_code(message)
+    if details is not None and details.code is not None:
+        code_type, code = details.code_type, details.code
     return ErrorClassification(
         stage_name=stage,
         error_category=reason.category if stage is None else f"{reason.category}-'{stage}'",
@@ -161,6 +173,7 @@ def _build(
         dependency="true" if reason.dependency else "false",
         error_code_type=code_type,
         error_code=code,
+        supported_documentation_url=None if details is None else details.documentation,
         corrective_action=action,
     )
 

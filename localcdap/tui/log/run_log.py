@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.reactive import reactive
 from textual.widgets import Input, Static
 
-from localcdap.runs.logs import LEVELS, LogFilter, LogHit, LogSummary
+from localcdap.runs.logs import LEVELS, ErrorGroup, LogFilter, LogHit, LogSummary
 from localcdap.runs.model import StoredLogLine
 from localcdap.text import plural
 from localcdap.tui.dialogs.dialog_screen import TextDialog
@@ -27,7 +27,8 @@ _NEEDS_LINES: Final = (
     *("copy_line", "copy_visible", "whole_line", "search", "save", "follow_end", "wrap"),
 )
 _NEEDS_SEARCH: Final = ("find",)
-_CONDITIONAL: Final = (*_NEEDS_LINES, *_NEEDS_SEARCH, "stage")
+_SERIOUS: Final = _COUNTED_LEVELS[1:]
+_CONDITIONAL: Final = (*_NEEDS_LINES, *_NEEDS_SEARCH, "stage", "errors")
 
 
 class RunLog(StudioNode, Vertical):
@@ -57,6 +58,7 @@ class RunLog(StudioNode, Vertical):
         Binding("f", "follow_end", "follow", id="log.follow"),
         Binding("w", "wrap", "wrap", id="log.wrap"),
         Binding("enter", "whole_line", "whole line", id="log.line", show=False),
+        Binding("e", "errors", "errors by kind", id="log.errors", show=False),
         Binding("y", "copy_line", "copy line", id="log.copy", show=False),
         Binding("Y", "copy_visible", "copy visible lines", id="log.copy_seen", show=False),
         Binding("ctrl+s", "save", "save to file", id="log.save", show=False),
@@ -127,6 +129,8 @@ class RunLog(StudioNode, Vertical):
             return "there is no search text"
         if action == "stage" and not self.summary.stages:
             return "no line belongs to a stage"
+        if action == "errors" and not any(self.summary.levels.get(name) for name in _SERIOUS):
+            return "the log has no errors"
         return None
 
     # -- keys ----------------------------------------------------------------------------------
@@ -195,6 +199,19 @@ class RunLog(StudioNode, Vertical):
         )
         text = sanitize_lines(line.text)
         self.app.push_screen(TextDialog(title, text, "text of the line", ".log"))
+
+    def action_errors(self) -> None:
+        run = self.run_id
+        if run is not None:
+            self.call(
+                lambda cdap: cdap.runs.group_errors(run),
+                on_result=self._show_errors,
+                group="errors",
+            )
+
+    def _show_errors(self, groups: list[ErrorGroup]) -> None:
+        text = sanitize_lines("\n\n".join(map(_format_group, groups)))
+        self.app.push_screen(TextDialog("errors by kind", text, "errors", ".log"))
 
     def action_copy_line(self) -> None:
         line = self.view.line
@@ -305,3 +322,11 @@ def _format_count(level: str, count: int) -> str:
 
 def _format_hit(hit: LogHit | None) -> str:
     return "not found" if hit is None else f"{hit.place:,} of {hit.hits:,}"
+
+
+def _format_group(group: ErrorGroup) -> str:
+    stage = f"[{group.stage}] " if group.stage else ""
+    lines = [f"{group.count:,} × {stage}{group.kind}", *map(format_plain_line, group.first)]
+    if group.count > len(group.first):
+        lines.append(f"… and {plural(group.count - len(group.first), 'error')} more of this kind")
+    return "\n".join(lines)

@@ -33,6 +33,15 @@ _CAUSE: Final = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _FAILED_TASK: Final = re.compile(r"executor [\w.-]+\): (?:[\w.$]+: )?(.*)")
+_OTHER_STAGE: Final = re.compile("localcdap-(?:failure|stage):")
+"""What marks the failure of a stage in an error of Spark."""
+_BATCH: Final = "BatchUpdateException"
+_BATCH_ENTRY: Final = re.compile(
+    r"Batch entry \d+ INSERT INTO [^(]+\((.*?)\)\s+VALUES \((.*)\) was aborted", re.DOTALL
+)
+_COLUMN_NAME: Final = re.compile(r'"((?:[^"]|"")+)"|([^",\s]+)')
+_COLUMN_VALUE: Final = re.compile(r"\((?:('(?:[^']|'')*')(?:::[\w .\"]+)?|NULL)\)")
+_MOST_VALUE: Final = 60
 _POSITION: Final = re.compile(r"\s+Position: \d+$")
 _HOST: Final = re.compile(r"//(?:[^/@]*@)?([^/?;&]+)|cloudSqlInstance=([^&;]+)")
 _UNREACHABLE: Final = re.compile(
@@ -64,6 +73,11 @@ def call_database(context: ErrorContext, url: str, ask: Callable[[], Any]) -> An
         return ask()
     except PySparkException as error:
         text = context.read_error_text(error)
+        condition = error.getCondition() or ""
+        if _OTHER_STAGE.search(text) or (condition and "JDBC" not in condition):
+            raise  # what computes the records has failed
+        # The records of a batch have reached the database; other errors may be those of a source.
+        cause = None if _BATCH in text else error
     server, reason = _describe_server(url), _find_reason(text)
     if _DENIED.search(text):
         action = "Correct 'user' and 'password', or grant the user access to the database."
@@ -71,13 +85,34 @@ def call_database(context: ErrorContext, url: str, ask: Callable[[], Any]) -> An
     if _UNREACHABLE.search(text):
         action = "Start the server, or correct its host and port."
         raise context.fail(f"the database{server} cannot be reached: {reason}", action)
-    raise context.fail(f"the database{server} reports an error: {reason}")
+    row = _find_row(text)
+    raise context.fail(f"the database{server} reports an error: {reason}{row}") from cause
 
 
 def _describe_server(url: str) -> str:
     """Return the server of a connection string, without secrets, for a message; empty if there is none."""
     found = _HOST.search(url)
     return f" at {found[1] or found[2]}" if found else ""
+
+
+def _find_row(text: str) -> str:
+    r"""Return the row of a batch that a database has refused, as PostgreSQL's driver tells it; else nothing.
+
+    >>> _find_row('Batch entry 1 INSERT INTO t ("id","a") VALUES ((\'2\'::int4),(NULL)) was aborted: no')
+    " Row: id = '2', a = NULL."
+    """
+    found = _BATCH_ENTRY.search(text)
+    if found is None:
+        return ""
+    names = [name or plain for name, plain in _COLUMN_NAME.findall(found[1])]
+    values = [text or "NULL" for text in _COLUMN_VALUE.findall(found[2])]
+    if len(names) != len(values):
+        return ""
+    pairs = ", ".join(
+        f"{name} = {value if len(value) <= _MOST_VALUE else value[:_MOST_VALUE] + '…'}"
+        for name, value in zip(names, values, strict=True)
+    )
+    return f" Row: {pairs}."
 
 
 def _find_reason(text: str) -> str:

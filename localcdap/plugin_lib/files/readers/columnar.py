@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import LogicalType, Schema, SourceContext, StageError, Type
 from localcdap.api.arrow import RecordCodec, list_union_tags, to_arrow_type
-from localcdap.api.errors import BadRequestError
+from localcdap.api.errors import BadRequestError, describe_reason
 from localcdap.files.arrow_files import ArrowFile, check_columns, read_file_batches
 from localcdap.files.avro import read_avro_batches
 from localcdap.files.titles import get_column_letters, make_safe_names
@@ -169,7 +169,8 @@ def _divide_files(
             raise context.fail(error.message, error.corrective_action) from None
         except (OSError, ValueError) as error:
             raise context.fail(
-                f"'{path}' cannot be read as {format}: {error}.", "Check 'path' and 'format'."
+                f"'{path}' cannot be read as {format}: {describe_reason(error)}.",
+                "Check 'path' and 'format'.",
             ) from None
         group.append(path)
     return native, foreign, others

@@ -89,9 +89,9 @@ def parse_json_lines(
 class LineReader:
     """Reads batches of lines, with :data:`FILE` and :data:`REPLACED`, as batches of records.
 
-    After the fields, the records have the file of their line if it is asked for, :data:`REPLACED`, for each of
-    :data:`CHANGES` the file and the line if that altered a value of it, and which key of the line differs from
-    a field by case or blanks only.
+    After the fields, the records have the file of their line if it is asked for, :data:`REPLACED`, for each
+    of :data:`CHANGES` the file and the line if that altered a value of it, and which key of the line differs
+    from a field by case or blanks only.
 
     :param with_file: whether the file is asked for.
     """
@@ -104,8 +104,6 @@ class LineReader:
 
         :raises StageError: for the first line that cannot be read, with its file, the field and the value.
         """
-        import pyarrow as pa
-
         from localcdap.api.arrow import RecordCodec
 
         codec, noted = RecordCodec(self._schema), set[str]()
@@ -120,7 +118,6 @@ class LineReader:
                 if records is not None:
                     forms.sort(key=lambda other: other is not form)  # the next batch has it, too
                     break
-            keys: pa.Array = pa.nulls(batch.num_rows, pa.string())
             if records is None:
                 records = codec.encode(_read_each(lines, files, convert, find_key, noted, places))
             if self._with_file:

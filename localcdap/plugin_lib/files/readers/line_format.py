@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from localcdap.api import StageError
+from localcdap.api.errors import describe_reason
 from localcdap.files.encodings import MARK, MARKING, open_input, wrap_text
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _explain_errors(file: str) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, UnicodeError) as error:
-        raise StageError(f"File '{file}' cannot be read: {error}.") from error
+        raise StageError(f"File '{file}' cannot be read: {describe_reason(error)}.") from error
 
 
 def _make_batch(

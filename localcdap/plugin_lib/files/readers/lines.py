@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import unquote, urlsplit
 
 from localcdap.api import AlteredRows, Schema, SourceContext, StageError
+from localcdap.api.errors import describe_reason
 from localcdap.files.encodings import COMPRESSED, get_java_name
 from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.line_format import (
@@ -302,7 +303,9 @@ def read_blob(piece: FilePiece, names: Sequence[str]) -> Iterator[pa.RecordBatch
     try:
         content = Path(piece.file).read_bytes()
     except OSError as error:
-        raise StageError(f"File '{piece.file}' cannot be read: {error}.") from error
+        raise StageError(
+            f"File '{piece.file}' cannot be read: {describe_reason(error)}."
+        ) from error
     values = {"body": pa.array([content], pa.binary())}
     shown = pa.array([piece.path])
     yield pa.RecordBatch.from_arrays([values.get(name, shown) for name in names], list(names))

@@ -36,6 +36,7 @@ _RANKS: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR")
 _FILTER: Final = re.compile(r"\s*loglevel\s*=\s*(\w+)\s*", re.IGNORECASE)
 _OFFSET: Final = re.compile(r"(-?\d{1,18})(?:\.(-?\d{1,18}))?")
 _LACK: Final = "of filters only `loglevel` is known"
+_ADDED: Final = "not in CDAP: the errors of a run by kind"
 _Keep = Callable[[StoredLogLine], bool]
 
 
@@ -83,6 +84,24 @@ def get_previous(request: RestRequest) -> Answer:
         found = [each for each in page if keep(each)] + found
         before = first + 1
     return _send_page(request, found[-most:])
+
+
+@LOGS.add("GET", *list_patterns("/runs/{run}/logs/errors"), lack=_ADDED)
+def get_errors(request: RestRequest) -> Answer:
+    """Return the errors of a run by kind: stage, kind, count and the first ten lines of each."""
+    run = _find_run(request)
+    groups = request.cdap.runs.group_errors(run) if run else []
+    return send_json(
+        [
+            {
+                "stage": group.stage,
+                "kind": group.kind,
+                "count": group.count,
+                "first": [_to_json(line) for line in group.first],
+            }
+            for group in groups
+        ]
+    )
 
 
 @LOGS.add("GET", "/v3/system/{component}/{service}/logs", lack="the log of the host is not served")
