@@ -90,9 +90,9 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Halve the examples of each test that asks for a number of them, unless there is another profile.
 
-    Nor does Hypothesis read the constants of all modules of this repository then, of which it makes values
-    now and then. That takes 9 s of the processor in each worker, and the examples of a test would depend on the
-    modules that other tests have imported before.
+    Nor does Hypothesis then read the constants of all modules of this repository, from which it takes values
+    now and then: that takes 9 s of the processor in each worker, and the examples of a test would depend on
+    the modules that other tests have imported.
     """
     if settings.get_current_profile_name() != "same":
         return
