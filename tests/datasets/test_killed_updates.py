@@ -26,20 +26,25 @@ def test_an_update_is_whole(fresh_home, tmp_path: Path, rounds: int) -> None:
     (folder / "plugins" / "counted-1.0.0.py").write_text(generations.MODULE)
     moments = random.Random(5)
     last = 0
-    for _ in range(rounds):
-        last = kill_updates(folder, moments.uniform(0, LONGEST_S), last)
+    for remaining in reversed(range(rounds)):
+        waits = last == 0 and not remaining
+        last = kill_updates(folder, moments.uniform(0, LONGEST_S), last, waits=waits)
     assert last > 0, "some updates were made"
 
 
-def kill_updates(folder: Path, after_s: float, before: int) -> int:
-    """Let a process update, kill it, and look; return the number of the last update."""
+def kill_updates(folder: Path, after_s: float, before: int, *, waits: bool) -> int:
+    """Let a process update, kill it, and look; return the number of the last update.
+
+    :param waits: for an update before the time begins.
+    """
     command = [sys.executable, "-m", generations.__name__, str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
+        first = process.stdout.readline() if waits else ""
         time.sleep(after_s)
         process.kill()
-        said = process.stdout.read().split("\n")[:-1]
+        said = (first + process.stdout.read()).split("\n")[:-1]
     acknowledged = int(said[-1]) if said else before
     with open_in_process(Home(folder)) as cdap:
         found = cdap.datasets.describe("default", generations.NAME)
