@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,9 +91,15 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Halve the examples of each test that asks for a number of them, unless there is another profile."""
+    """Halve the examples of each test that asks for a number of them, unless there is another profile.
+
+    Nor does Hypothesis then read the constants of all modules of this repository, from which it takes values
+    now and then: that takes 9 s of the processor in each worker, and the examples of a test would depend on
+    the modules that other tests have imported.
+    """
     if settings.get_current_profile_name() != "same":
         return
+    providers.is_local_module_file = lambda _: False  # type: ignore[assignment]
     most = settings().max_examples
     for function in {getattr(item, "obj", None) for item in items}:
         asked = getattr(function, "_hypothesis_internal_use_settings", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,14 +32,20 @@ class Instance:
         self.namespaces.register_resource(create_structured_rows_resource(self.tables))
 
 
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[Instance]:
-    with open_new_store(tmp_path / "x.duckdb") as store:
+@contextlib.contextmanager
+def open_instance(database: Path) -> Iterator[Instance]:
+    with open_new_store(database) as store:
         made = Instance(store)
         yield made
         made.topics.close()
         made.delivery.close()
         made.tables.close()
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[Instance]:
+    with open_instance(tmp_path / "x.duckdb") as instance:
+        yield instance
 
 
 @pytest.fixture(scope="session")

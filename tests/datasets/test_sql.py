@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localcdap.api.app import FieldType, StructuredTableSpecification
@@ -21,7 +21,7 @@ from localcdap.api.schema import Schema
 from localcdap.datasets.sql import SqlRequest, SqlService
 from localcdap.store.tables import NamespaceTables
 
-from .conftest import Instance
+from .conftest import Instance, open_instance
 
 PERSON = Schema.record("person", [("id", Schema.LONG), ("name", Schema.STRING.as_nullable)])
 NOTES = StructuredTableSpecification(
@@ -50,10 +50,11 @@ WORDS = [
 ]
 
 
-@pytest.fixture
-def put(instance: Instance, tmp_path: Path) -> Callable[..., None]:
+def create_writer(instance: Instance, folder: Path) -> Callable[..., None]:
+    """Return a function that writes rows into a table of the instance."""
+
     def write(namespace: str, name: str, rows: list[dict], key: str | None = "id") -> None:
-        file = tmp_path / "rows.parquet"
+        file = folder / "rows.parquet"
         schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
         pq.write_table(pa.Table.from_pylist(rows, schema), file)
         tables = NamespaceTables(instance.store)
@@ -66,8 +67,8 @@ def put(instance: Instance, tmp_path: Path) -> Callable[..., None]:
     return write
 
 
-@pytest.fixture
-def sql(instance: Instance, put: Callable[..., None]) -> SqlService:
+def create_service(instance: Instance, put: Callable[..., None]) -> SqlService:
+    """Return the service of an instance that gets some tables."""
     instance.namespaces.create("team")
     put("default", "people", [{"id": 1, "name": "Ada"}, {"id": 2, "name": None}])
     put("team", "people", [{"id": 7, "name": "Bo"}], key=None)
@@ -76,6 +77,29 @@ def sql(instance: Instance, put: Callable[..., None]) -> SqlService:
         lambda context: context.table("notes").upsert({"id": "a", "stars": 5})
     )
     return SqlService(instance.store, instance.namespaces, instance.tables.admin)
+
+
+@pytest.fixture
+def put(instance: Instance, tmp_path: Path) -> Callable[..., None]:
+    return create_writer(instance, tmp_path)
+
+
+@pytest.fixture
+def sql(instance: Instance, put: Callable[..., None]) -> SqlService:
+    return create_service(instance, put)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of :func:`shared_sql`."""
+    return tmp_path_factory.mktemp("shared") / "x.duckdb"
+
+
+@pytest.fixture(scope="module")
+def shared_sql(database: Path) -> Iterator[SqlService]:
+    """The service of one instance, for tests whose queries can change nothing."""
+    with open_instance(database) as instance:
+        yield create_service(instance, create_writer(instance, database.parent))
 
 
 def rows(sql: SqlService, text: str, **more: object) -> list[tuple]:
@@ -89,13 +113,13 @@ def failure(sql: SqlService, text: str) -> QueryError:
     return caught.value
 
 
-def test_names_without_a_namespace_mean_its_tables(sql: SqlService):
-    assert rows(sql, "FROM people ORDER BY id") == [(1, "Ada"), (2, None)]
-    assert rows(sql, "FROM people", namespace="team") == [(7, "Bo")]
-    assert rows(sql, 'SELECT name FROM "default".people WHERE id = 1', namespace="team") == [
+def test_names_without_a_namespace_mean_its_tables(shared_sql: SqlService):
+    assert rows(shared_sql, "FROM people ORDER BY id") == [(1, "Ada"), (2, None)]
+    assert rows(shared_sql, "FROM people", namespace="team") == [(7, "Bo")]
+    assert rows(shared_sql, 'SELECT name FROM "default".people WHERE id = 1', namespace="team") == [
         ("Ada",)
     ]
-    assert rows(sql, "FROM structured.notes") == [("a", 5)]
+    assert rows(shared_sql, "FROM structured.notes") == [("a", 5)]
 
 
 def test_tables_of_datasets_need_no_quotes(sql: SqlService, put: Callable[..., None]):
@@ -111,8 +135,8 @@ def test_tables_of_datasets_need_no_quotes(sql: SqlService, put: Callable[..., N
             rows(sql, f"FROM {elsewhere}", namespace=namespace)
 
 
-def test_a_table_that_is_named_twice_is_read_twice(sql: SqlService):
-    assert rows(sql, "SELECT count(*) FROM people a, people b, team.people") == [(4,)]
+def test_a_table_that_is_named_twice_is_read_twice(shared_sql: SqlService):
+    assert rows(shared_sql, "SELECT count(*) FROM people a, people b, team.people") == [(4,)]
 
 
 def test_a_query_sees_what_was_committed_before_it(sql: SqlService, put: Callable[..., None]):
@@ -124,8 +148,8 @@ def test_a_query_sees_what_was_committed_before_it(sql: SqlService, put: Callabl
     assert rows(sql, "SELECT count(*) FROM more") == [(1,)]
 
 
-def test_the_result_has_its_columns_and_whether_there_is_more(sql: SqlService):
-    result = sql.query(SqlRequest("SELECT id, 1.5 AS half, [name] FROM people", limit=1))
+def test_the_result_has_its_columns_and_whether_there_is_more(shared_sql: SqlService):
+    result = shared_sql.query(SqlRequest("SELECT id, 1.5 AS half, [name] FROM people", limit=1))
 
     assert [(c.name, c.type) for c in result.columns] == [
         ("id", "BIGINT"),
@@ -133,12 +157,12 @@ def test_the_result_has_its_columns_and_whether_there_is_more(sql: SqlService):
         ('list_value("name")', "VARCHAR[]"),
     ]
     assert (result.rows, result.truncated) == (1, True)
-    assert sql.query(SqlRequest("FROM people", limit=2)).truncated is False
-    assert sql.query(SqlRequest("FROM people", limit=0)).to_table().num_columns == 2
+    assert shared_sql.query(SqlRequest("FROM people", limit=2)).truncated is False
+    assert shared_sql.query(SqlRequest("FROM people", limit=0)).to_table().num_columns == 2
 
 
-def test_tables_are_listed_with_columns_keys_and_rows(sql: SqlService):
-    found = {(t.schema, t.name): t for t in sql.list_tables()}
+def test_tables_are_listed_with_columns_keys_and_rows(shared_sql: SqlService):
+    found = {(t.schema, t.name): t for t in shared_sql.list_tables()}
     del found["structured", CONNECTIONS.table]  # every instance has it
 
     assert list(found) == [("default", "people"), ("team", "people"), ("structured", "notes")]
@@ -148,7 +172,7 @@ def test_tables_are_listed_with_columns_keys_and_rows(sql: SqlService):
     ]
     assert [t.key for t in found.values()] == [["id"], [], ["id"]]
     assert [t.rows for t in found.values()] == [2, 1, 1]
-    assert {t.schema for t in sql.list_tables("team")} == {"team", "structured"}
+    assert {t.schema for t in shared_sql.list_tables("team")} == {"team", "structured"}
 
 
 @pytest.mark.parametrize(
@@ -187,39 +211,41 @@ def test_tables_are_listed_with_columns_keys_and_rows(sql: SqlService):
         "FROM rows",
     ],
 )
-def test_nothing_but_reading_tables_is_possible(sql: SqlService, tmp_path: Path, text: str):
+def test_nothing_but_reading_tables_is_possible(
+    shared_sql: SqlService, database: Path, tmp_path: Path, text: str
+):
     file = tmp_path / "secret.csv"
     file.write_text("secret\n1\n")
     before = sorted(tmp_path.iterdir())
 
-    error = failure(sql, text.format(file=file, folder=tmp_path, database=tmp_path / "x.duckdb"))
+    error = failure(shared_sql, text.format(file=file, folder=tmp_path, database=database))
 
     assert error.message
     assert sorted(tmp_path.iterdir()) == before
-    assert rows(sql, "SELECT count(*) FROM people") == [(2,)]
+    assert rows(shared_sql, "SELECT count(*) FROM people") == [(2,)]
 
 
-def test_the_place_of_what_is_wrong_is_reported(sql: SqlService):
-    missing = failure(sql, "SELECT *\nFROM peple")
+def test_the_place_of_what_is_wrong_is_reported(shared_sql: SqlService):
+    missing = failure(shared_sql, "SELECT *\nFROM peple")
     assert missing.message == "Line 2, column 6: Table with name peple does not exist!"
     assert missing.corrective_action == 'Did you mean "people"?'
     assert (missing.line, missing.column) == (2, 6)
 
-    wrong = failure(sql, "SELECT id FROM people WHERE")
+    wrong = failure(shared_sql, "SELECT id FROM people WHERE")
     assert (wrong.line, wrong.column) == (1, 23)
-    unknown = failure(sql, f"SELECT {'1 + ' * 100} nix FROM people")
+    unknown = failure(shared_sql, f"SELECT {'1 + ' * 100} nix FROM people")
     assert (unknown.line, unknown.column) == (1, 409)
-    assert failure(sql, "SELECT name::INTEGER FROM people WHERE id = 1").line == 1
+    assert failure(shared_sql, "SELECT name::INTEGER FROM people WHERE id = 1").line == 1
 
 
 @pytest.mark.parametrize("text", ["", "  ", "-- nothing", ";"])
-def test_no_query_is_no_query(sql: SqlService, text: str):
-    assert failure(sql, text).message == "There is no query."
+def test_no_query_is_no_query(shared_sql: SqlService, text: str):
+    assert failure(shared_sql, text).message == "There is no query."
 
 
-def test_a_query_that_takes_too_long_is_ended(sql: SqlService):
+def test_a_query_that_takes_too_long_is_ended(shared_sql: SqlService):
     with pytest.raises(QueryError, match=r"longer than 0\.1 s"):
-        sql.query(SqlRequest(ENDLESS, time_limit_s=0.1))
+        shared_sql.query(SqlRequest(ENDLESS, time_limit_s=0.1))
 
 
 def test_a_query_can_be_cancelled(sql: SqlService):
@@ -268,12 +294,12 @@ def test_a_query_that_needs_too_much_memory_fails_alone(sql: SqlService):
     assert rows(sql, "SELECT 1") == [(1,)]
 
 
-def test_limits_that_cannot_be_are_refused(sql: SqlService):
+def test_limits_that_cannot_be_are_refused(shared_sql: SqlService):
     for request in (SqlRequest("SELECT 1", limit=-1), SqlRequest("SELECT 1", time_limit_s=0)):
         with pytest.raises(BadRequestError):
-            sql.query(request)
+            shared_sql.query(request)
     with pytest.raises(NotFoundError):
-        sql.query(SqlRequest("SELECT 1", namespace="nope"))
+        shared_sql.query(SqlRequest("SELECT 1", namespace="nope"))
 
 
 def test_what_a_query_used_is_given_back(sql: SqlService, instance: Instance):
@@ -285,9 +311,7 @@ def test_what_a_query_used_is_given_back(sql: SqlService, instance: Instance):
     assert not instance.store._used
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, deadline=None)
 @given(
     st.one_of(
         st.text(max_size=40),
@@ -297,6 +321,6 @@ def test_what_a_query_used_is_given_back(sql: SqlService, instance: Instance):
         ).map(" ".join),
     )
 )
-def test_garbage_is_answered_or_refused(sql: SqlService, text: str):
+def test_garbage_is_answered_or_refused(shared_sql: SqlService, text: str):
     with contextlib.suppress(QueryError):
-        sql.query(SqlRequest(text, time_limit_s=5))
+        shared_sql.query(SqlRequest(text, time_limit_s=5))

@@ -278,12 +278,42 @@ async def test_the_styles_are_those_of_textual_whatever_changes():
             change()
             await pilot.pause()
             app.stylesheet.update(app.screen)
+            textual = app.stylesheet.copy()
+            textual.parse()
             for node in app.screen.walk_children():
                 cached = read_styles(node)
-                Stylesheet.apply(app.stylesheet, node)
+                node.styles.base.reset()
+                node._component_styles.clear()
+                textual.apply(node)
                 assert read_styles(node) == cached
 
 
 def read_styles(node):
-    parts = {name: part.base.get_rules() for name, part in node._component_styles.items()}
-    return node.styles.base.get_rules(), parts, node._has_hover_style, node._has_focus_within
+    parts = {name: read_rules(part) for name, part in node._component_styles.items()}
+    return read_rules(node.styles), parts, node._has_hover_style, node._has_focus_within
+
+
+def read_rules(styles):
+    """The rules of styles, with the name of the layout: each node has a layout of its own."""
+    rules = styles.base.get_rules()
+    return {**rules, "layout": rules["layout"].name} if "layout" in rules else rules
+
+
+async def test_a_node_that_is_styled_again_keeps_its_parts_and_a_new_one_has_its_own_layout():
+    app = Styled()
+    async with app.run_test() as pilot:
+        form, table = app.query_one("#form"), app.query_one(DataTable)
+        layouts = [each.layout for each in app.query(Horizontal)]
+        for _ in range(2):
+            new = Horizontal()
+            await form.mount(new)
+            layouts.append(new.layout)
+        header = table._component_styles["datatable--header"]
+        background = table.get_component_rich_style("datatable--header").bgcolor
+
+        app.theme = "textual-light"
+        await pilot.pause()
+
+        assert len({id(layout) for layout in layouts}) == 3
+        assert table._component_styles["datatable--header"] is header
+        assert table.get_component_rich_style("datatable--header").bgcolor != background

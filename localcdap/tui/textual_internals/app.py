@@ -21,11 +21,12 @@ from textual.cache import LRUCache
 from textual.color import Color
 from textual.css.model import RuleSet
 from textual.css.query import NoMatches
-from textual.css.styles import RulesMap
+from textual.css.styles import RulesMap, Styles
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 from textual.events import Event, InputEvent, MouseDown
 from textual.filter import LineFilter
+from textual.layout import Layout
 from textual.screen import Screen, ScreenResultType
 from textual.widget import Widget
 from textual.worker import WorkerFailed
@@ -44,7 +45,17 @@ _STYLES: Final = 2048
 _Rules = LRUCache[tuple[object, ...], list[RuleSet]]
 _Position: TypeAlias = tuple[tuple[RuleSet, ...], tuple[object, ...]]
 _parsed: Final[LRUCache[frozenset[tuple[str, str]], _Rules]] = LRUCache(_THEMES)
-_applied: Final[dict[_Position, RulesMap]] = {}
+
+
+class _AppliedRules(NamedTuple):
+    """The rules that apply at a position in the tree of widgets."""
+
+    rules: RulesMap
+    checked: RulesMap | None
+    """The same as a node has them when each was set: texts are parsed. None when no new node was there."""
+
+
+_applied: Final[dict[_Position, _AppliedRules]] = {}
 
 
 class _Candidates(NamedTuple):
@@ -77,6 +88,7 @@ class CachedStylesheet(Stylesheet):
         self._parse_cache = _get_rules(self._variables)
         self._candidates: dict[frozenset[str], _Candidates] = {}
         self._candidates_of: list[RuleSet] | None = None
+        self._order: dict[RuleSet, int] = {}
 
     def set_variables(self, variables: dict[str, str]) -> None:
         self._parse_cache = LRUCache(1)  # the method of the base class clears it
@@ -103,31 +115,97 @@ class CachedStylesheet(Stylesheet):
             super().apply(node, animate=animate)
             return
         position = candidates.rules, _describe_position(node, candidates)
-        rules = _applied.get(position)
-        if rules is None:
+        applied = _applied.get(position)
+        if applied is None:
+            is_new = _is_new(node) and not animate
             results: dict[tuple[object, ...], RulesMap] = {}
             super().apply(node, animate=animate, cache=results)
             if len(_applied) >= _STYLES:
                 _applied.clear()
-            _applied[position] = next(iter(results.values()), RulesMap())
+            rules = next(iter(results.values()), RulesMap())
+            checked = node.styles.base.get_rules() if is_new else None
+            _applied[position] = _AppliedRules(rules, checked)
             return
         node._has_hover_style = candidates.names("hover")
         node._has_focus_within = node._has_order_style = node._has_odd_or_even = False
-        if rules:
-            self.replace_rules(node, rules, animate=animate)
+        if applied.rules:
+            self._set_rules(node, applied, animate)
         self._process_component_classes(node)
+
+    def _set_rules(self, node: DOMNode, applied: _AppliedRules, animate: bool) -> None:
+        """Give a node the rules that a node at the same position was given before.
+
+        A new node takes them over, and a node that has them keeps them. Textual would set one rule after the
+        other, which checks the value and refreshes the node each time.
+        """
+        base, rules = node.styles.base, applied.checked
+        if rules is not None and not animate and _is_new(node):
+            base.merge_rules(rules)
+            if "layout" in rules:
+                base.clear_rule("layout")
+                base.layout = rules["layout"].name  # a layout has a state: each node gets its own
+        elif not _has_rules(base, applied.rules if rules is None else rules):
+            self.replace_rules(node, applied.rules, animate=animate)
+            return
+        node.notify_style_update()  # the colours of its ancestors may be others
+
+    def _process_component_classes(self, node: DOMNode) -> None:
+        """Style the parts of a node that have styles of their own.
+
+        Textual makes new nodes for these parts each time, and sets all rules of each. Here a part keeps its
+        node, so that a part whose rules are the same costs no more than any other node.
+        """
+        styles = node._component_styles
+        is_changed = False
+        for component in _list_components(type(node)):
+            known = styles.get(component)
+            part = None if known is None else known.node
+            if part is None:
+                part = DOMNode(classes=component)
+                part._attach(node)
+            updates = part.styles._cache_key
+            self.apply(part, animate=False)
+            is_changed = is_changed or known is None or part.styles._cache_key != updates
+            styles[component] = part.styles
+        if is_changed:
+            node.refresh()
 
     def _list_candidates(self, node: DOMNode) -> _Candidates:
         if self.rules is not self._candidates_of:
             self._candidates_of = self.rules
+            self._order = {rule: number for number, rule in enumerate(self.rules)}
             self._candidates.clear()
         names = frozenset(node._selector_names)
         candidates = self._candidates.get(names)
         if candidates is None:
             named = {rule for name in names for rule in self.rules_map.get(name, ())}
-            candidates = _find_pseudo_classes(tuple(rule for rule in self.rules if rule in named))
+            candidates = _find_pseudo_classes(tuple(sorted(named, key=self._order.__getitem__)))
             self._candidates[names] = candidates
         return candidates
+
+
+@lru_cache(_SOURCES)
+def _list_components(type: type[DOMNode]) -> tuple[str, ...]:
+    return tuple(sorted(type._get_component_classes()))
+
+
+def _is_new(node: DOMNode) -> bool:
+    return not node._is_mounted and not node.styles.base._rules
+
+
+def _has_rules(styles: Styles, rules: RulesMap) -> bool:
+    """Return whether styles have these rules and no others, so that setting them would change nothing.
+
+    Two nodes never share a layout, which may have a state; the name says what it is.
+    """
+    current: Mapping[str, Any] = styles._rules
+    if current.keys() != rules.keys():
+        return False
+    return all(
+        current[name] == value
+        or (name == "layout" and isinstance(value, Layout) and current[name].name == value.name)
+        for name, value in rules.items()
+    )
 
 
 def _get_rules(variables: Mapping[str, str]) -> _Rules:
@@ -139,6 +217,7 @@ def _get_rules(variables: Mapping[str, str]) -> _Rules:
     return rules
 
 
+@lru_cache(_STYLES)
 def _find_pseudo_classes(rules: tuple[RuleSet, ...]) -> _Candidates:
     of_node: set[str] = set()
     of_ancestors: set[str] = set()

@@ -69,13 +69,13 @@ def test_two_processes_that_count_lose_nothing(home: Path, hammer: Callable[[int
     with open_in_process(Home(home)) as cdap:
         assert cdap.is_host
         cdap.structured_tables.create_or_update(SPEC)
-        hammers = [hammer(40), hammer(40)]
+        hammers = [hammer(15), hammer(15)]
         assert [each.received() for each in hammers] == ["ready False"] * 2
         for each in hammers:
             each.go_on()
         assert [each.received() for each in hammers] == ["done"] * 2
 
-        assert counts(cdap) == {"blind": 80, "read": 80}
+        assert counts(cdap) == {"blind": 30, "read": 30}
 
 
 @pytest.mark.soak
