@@ -17,6 +17,7 @@ from localcdap.googlesql.fingerprint import farm_fingerprint
 from localcdap.googlesql.json_strings import to_json_string
 from localcdap.googlesql.string_format import format_string
 from localcdap.googlesql.strings import StringError, find_position, normalize, soundex
+from localcdap.googlesql.type_names import check_type
 
 if TYPE_CHECKING:
     import duckdb
@@ -131,6 +132,7 @@ def _check_assignment(columns: str, values: str, inserts: bool) -> bool:
 _FUNCTIONS: Final[dict[str, tuple[Any, str]]] = {
     "fail": (_fail, "BIGINT"),
     "check_assignment": (_check_assignment, "BOOLEAN"),
+    "check_type": (check_type, "VARCHAR"),
     "format": (_format, "VARCHAR"),
     "farm_fingerprint": (_unless_null(lambda v: farm_fingerprint(_encode(v))), "BIGINT"),
     "divide_numerics": (_unless_null(divide_numerics), "DECIMAL(38, 9)"),

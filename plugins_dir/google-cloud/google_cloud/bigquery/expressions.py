@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from .argument_types import check_argument_types
 from .arithmetic import ARITHMETIC
 from .calls import call
 from .casts import CASTS, NUMERIC
@@ -29,6 +30,7 @@ def translate_expressions(parsed: Any, text: str) -> None:
     :param text: the text of the statement, for positions in errors.
     :raises SqlError: for an expression without an equivalent.
     """
+    check_argument_types(parsed, text)
     type_literals(parsed, text)
     # Inner nodes are translated before outer ones.
     for node in reversed(list(parsed.walk())):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 _BIGQUERY: Final = "bigquery"
@@ -86,12 +88,18 @@ def format_position(text: str, start: int) -> str:
     return f" (line {line}, column {start - text.rfind(chr(10), 0, start)})"
 
 
-def list_starts(text: str) -> list[int]:
-    """Return where each of the statements begins."""
+@functools.lru_cache(maxsize=4)
+def tokenize(text: str) -> Sequence[Any]:
+    """Return the tokens of a text."""
     from sqlglot.dialects.dialect import Dialect
 
+    return tuple(Dialect.get_or_raise(_BIGQUERY).tokenize(text))
+
+
+def list_starts(text: str) -> list[int]:
+    """Return where each of the statements begins."""
     starts, is_first = [], True
-    for token in Dialect.get_or_raise(_BIGQUERY).tokenize(text):
+    for token in tokenize(text):
         if token.token_type.name == "SEMICOLON":
             is_first = True
         elif is_first:

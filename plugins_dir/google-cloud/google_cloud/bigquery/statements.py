@@ -20,6 +20,7 @@ from .created import (
     reject_temporary,
 )
 from .expressions import translate_expressions
+from .refusals import refuse_tokens, refuse_unknown
 from .sql import (
     INGESTION_TIMES,
     SqlError,
@@ -55,9 +56,11 @@ def translate_statements(text: str) -> list[TranslatedStatement]:
     :raises SqlError: for the first expression that cannot be parsed or translated, with its position.
     """
     temporary: set[str] = set()
+    statements = parse_statements(text)
+    refuse_tokens(text)
     found = [
         _translate_statement(parsed, text, temporary)
-        for parsed in parse_statements(text)
+        for parsed in statements
         if parsed is not None
     ]
     if not found:
@@ -88,6 +91,7 @@ def _translate_statement(parsed: Any, text: str, temporary: set[str]) -> Transla
     target = _find_target(parsed)
     _reject_unsupported(parsed, text)
     reject_ingestion_times(parsed, text)
+    refuse_unknown(parsed, text)
     if isinstance(parsed, exp.Create):
         check_created_columns(parsed, text)
         if parsed.kind == "VIEW":

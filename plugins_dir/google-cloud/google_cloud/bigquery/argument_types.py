@@ -1,0 +1,277 @@
+"""Checks of the types of arguments: a function has its translation only for the types of its signature.
+
+The type of a literal, or of a function's result, is known from the text. That of a column is known to DuckDB
+before it runs a statement, and is checked there, so that it costs nothing for the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from .calls import call, choose_by_type, get_type_name
+from .refusals import find_signature, get_function_name
+from .signatures import ANY, TYPES
+from .sql import SqlError, describe_position
+
+_NOT_VALUES: Final = "."
+_NULL: Final = "null"
+_CASTS: Final = {
+    **dict.fromkeys(("BIGINT", "INT", "SMALLINT", "TINYINT", "MEDIUMINT"), "I"),
+    **dict.fromkeys(("DOUBLE", "FLOAT"), "F"),
+    **dict.fromkeys(("TEXT", "VARCHAR"), "S"),
+    **dict.fromkeys(("BINARY", "VARBINARY", "BLOB"), "B"),
+    "DECIMAL": "N",
+    "BOOLEAN": "O",
+    "DATE": "D",
+    "DATETIME": "M",
+    "TIMESTAMP": "M",
+    "TIMESTAMPTZ": "P",
+    "TIME": "C",
+    "JSON": "J",
+    "STRUCT": "R",
+}
+"""The letters of types by their names in sqlglot."""
+_ALIASES: Final = frozenset(("Distinct", "HavingMax", "IgnoreNulls", "Limit", "Order", "RespectNulls"))
+"""The nodes around a value that is aggregated."""
+_SAME: Final = frozenset((*_ALIASES, "Alias", "Neg", "Paren", "SafeFunc", "Window"))
+"""The nodes that have the type of what is in them."""
+_CONDITIONS: Final = frozenset(
+    "And Or Not Is In Like Between Exists EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ".split()
+)
+_ELEMENTS: Final = {"S": "L", "I": "H"}
+"""The letters of arrays by those of their elements."""
+_TIMES: Final = frozenset("DMPC")
+_GIVEN: Final = "v"
+_SIGNS: Final = {
+    "And": "AND",
+    "BitwiseAnd": "&",
+    "BitwiseLeftShift": "<<",
+    "BitwiseNot": "~",
+    "BitwiseOr": "|",
+    "BitwiseRightShift": ">>",
+    "BitwiseXor": "^",
+    "DPipe": "||",
+    "Having": "HAVING",
+    "If": "CASE WHEN",
+    "Join": "ON",
+    "Like": "LIKE",
+    "Not": "NOT",
+    "Or": "OR",
+    "Qualify": "QUALIFY",
+    "Where": "WHERE",
+}
+"""The signs and words of operators and clauses by the classes of their nodes."""
+_BOTH: Final = ("this", "expression")
+_OPERANDS: Final = {
+    **dict.fromkeys(("And", "Or"), dict.fromkeys(_BOTH, "O")),
+    **dict.fromkeys(("Not", "Where", "Having", "Qualify", "If"), {"this": "O"}),
+    **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor"), dict.fromkeys(_BOTH, "I")),
+    **dict.fromkeys(("BitwiseLeftShift", "BitwiseRightShift"), dict.fromkeys(_BOTH, "I")),
+    "BitwiseNot": {"this": "I"},
+    "DPipe": dict.fromkeys(_BOTH, "SBA"),
+    "Join": {"on": "O"},
+    "Like": dict.fromkeys(_BOTH, "S"),
+}
+"""The types of operands."""
+
+
+def check_argument_types(parsed: Any, text: str) -> None:
+    """Check the arguments of all functions of a statement, in place.
+
+    :raises SqlError: for the first that has a type without a translation.
+    """
+    # Inner functions are checked before those around them.
+    for node in reversed(list(parsed.walk())):
+        for key, types in _list_operands(node).items():
+            for each in _list_values(node.args.get(key)):
+                _check_value(node, each, types, text)
+        signature = find_signature(node)
+        for key, argument in signature.arguments.items() if signature is not None else ():
+            if argument.types not in (ANY, _NOT_VALUES):
+                found = node.args.get(key, node.args.get(f"{key}_"))
+                for value in found if isinstance(found, list) else [found]:
+                    for each in _list_values(value):
+                        _check_value(node, each, argument.types, text)
+
+
+def _list_operands(node: Any) -> Mapping[str, str]:
+    """Return the names of operands with the letters of their types."""
+    from sqlglot import expressions as exp
+
+    is_compared = isinstance(node, exp.If) and getattr(node.parent, "this", None) is not None
+    if is_compared and isinstance(node.parent, exp.Case):  # CASE x WHEN 1
+        return {}
+    return _OPERANDS.get(type(node).__name__, {})
+
+
+def find_type(node: Any) -> str:
+    """Return the letter of a value's type as far as the text tells it, otherwise an empty text."""
+    name = type(node).__name__
+    signature = find_signature(node)
+    if signature is not None and name != "If":
+        if signature.result != "this":
+            return signature.result.replace(ANY, "")
+        first = next((each for key in signature.arguments if (each := node.args.get(key))), None)
+        return find_type(first[0] if isinstance(first, list) else first) if first else ""
+    if name in _CONDITIONS:
+        return "O"
+    if name in _SAME:
+        inner = node.this if node.this is not None else next(iter(node.expressions), None)
+        return find_type(inner)
+    match name:
+        case "Literal":
+            return "S" if node.is_string else "I" if node.name.isdecimal() else "F"
+        case "Null":
+            return _NULL
+        case "Boolean":
+            return "O"
+        case "RawString":
+            return "S"
+        case "ByteString":
+            return "B"
+        case "Interval":
+            return "V"
+        case "ParseJSON":
+            return "J"
+        case "Cast" | "TryCast":
+            return _find_cast_type(node.to)
+        case "Array":
+            return _find_array_type(node)
+        case "Subquery" | "Select":
+            return _find_query_type(node)
+        case "If" | "Case":
+            return _find_common_type(node)
+    return ""
+
+
+def _find_cast_type(kind: Any) -> str:
+    if kind.this.name == "ARRAY" and kind.expressions:
+        return _ELEMENTS.get(_find_cast_type(kind.expressions[0]), "A")
+    return _CASTS.get(kind.this.name, "")
+
+
+def _find_array_type(array: Any) -> str:
+    from sqlglot import expressions as exp
+
+    elements = array.expressions
+    if any(isinstance(each, exp.Query) for each in elements):
+        return "A"
+    types = {find_type(each) for each in elements} - {_NULL}
+    return _ELEMENTS.get(next(iter(types)), "A") if len(types) == 1 and "" not in types else "A"
+
+
+def _find_query_type(query: Any) -> str:
+    from sqlglot import expressions as exp
+
+    select = query.this if isinstance(query, exp.Subquery) else query
+    if not isinstance(select, exp.Select) or len(select.expressions) != 1:
+        return ""
+    return "R" if select.args.get("kind") else find_type(select.expressions[0])
+
+
+def _find_common_type(node: Any) -> str:
+    """Return the type of the results of a CASE or IF, when all have the same."""
+    from sqlglot import expressions as exp
+
+    branches = node.args["ifs"] if isinstance(node, exp.Case) else [node]
+    results = [each.args["true"] for each in branches]
+    results += filter(None, [node.args.get("default" if isinstance(node, exp.Case) else "false")])
+    types = {find_type(each) for each in results} - {_NULL}
+    return next(iter(types)) if len(types) == 1 else ""
+
+
+def _list_values(value: Any) -> Iterator[Any]:
+    """Yield the values in an argument, without DISTINCT, ORDER BY and their like around them."""
+    from sqlglot import expressions as exp
+
+    name = type(value).__name__
+    if not isinstance(value, exp.Expression) or isinstance(value, exp.Star):
+        return
+    if isinstance(value, exp.Distinct):
+        for each in value.expressions:
+            yield from _list_values(each)
+    elif name in _ALIASES or name.startswith("TsOrDsTo") or isinstance(value, exp.Paren | exp.Alias):
+        yield from _list_values(value.this)
+    elif isinstance(value, exp.Subquery) and isinstance(value.this, exp.Select):
+        if len(value.this.expressions) == 1 and not value.this.args.get("kind"):
+            yield from _list_values(value.this.expressions[0])
+    elif not isinstance(value, exp.Subquery | exp.Tuple):
+        yield value
+
+
+def _check_value(node: Any, value: Any, types: str, text: str) -> None:
+    """Check a value of a function or operator.
+
+    :raises SqlError: when the text tells that it has another type.
+    """
+    found = find_type(value)
+    if _name_node(node) == "CONCAT":
+        _convert_to_text(value, found)
+        return
+    if not found or (found == "A" and "A" not in types and not {*types}.isdisjoint("LH")):
+        wanted = ", ".join(TYPES[each] for each in types)
+        checked = call(
+            "check_type", get_type_name(value), _write(wanted), _write(_name_node(node))
+        )
+        _replace(node, value, _extract(value, checked))
+        return
+    is_known = found == _NULL or found in types or (found in "LH" and "A" in types)
+    # A literal STRING is coerced to a DATE or time.
+    is_coerced = found == "S" and not _TIMES.isdisjoint(types) and value.is_string
+    is_amount = value.is_string and "unit" in node.args  # sqlglot writes INTERVAL 1 DAY so
+    if not (is_known or is_coerced or is_amount):
+        raise SqlError(
+            f"'{_name_node(node)}' of {TYPES[found]} is not translated"
+            f"{describe_position(text, node)}.",
+            f"Convert the value to {' or '.join(TYPES[each] for each in types)}.",
+        )
+
+
+def _convert_to_text(value: Any, found: str) -> None:
+    """Make a value that CONCAT joins a STRING, unless it is BYTES."""
+    if found in ("S", "B", _NULL):
+        return
+    text = call("string", value)
+    if not found:
+        names = [get_type_name(value), _write("BLOB")]
+        text = choose_by_type(_call_duckdb("CONTAINS", names), value, text)
+    value.replace(text)
+
+
+def _replace(node: Any, value: Any, checked: Any) -> None:
+    """Replace a value, also where an aggregate of distinct values is ordered by it."""
+    from sqlglot import expressions as exp
+
+    order = value.find_ancestor(exp.Order)
+    if value.find_ancestor(exp.Distinct) is not None and order is not None:
+        for each in order.expressions:
+            if each.this == value:
+                each.this.replace(checked.copy())
+    value.replace(checked)
+
+
+def _name_node(node: Any) -> str:
+    """Return the name of a function, or the sign or word of an operator."""
+    return _SIGNS.get(type(node).__name__) or get_function_name(node)
+
+
+def _write(text: str) -> Any:
+    from sqlglot import expressions as exp
+
+    return exp.Literal.string(text)
+
+
+def _call_duckdb(name: str, arguments: list[Any]) -> Any:
+    from sqlglot import expressions as exp
+
+    return exp.Anonymous(this=name, expressions=[each.copy() for each in arguments])
+
+
+def _extract(value: Any, key: Any) -> Any:
+    """Return a value as a member of a struct, whose name DuckDB calculates before it runs a statement."""
+    from sqlglot import expressions as exp
+
+    member = exp.PropertyEQ(this=exp.to_identifier(_GIVEN), expression=value.copy())
+    struct = exp.Struct(expressions=[member])
+    return _call_duckdb("STRUCT_EXTRACT", [struct, key])
