@@ -17,14 +17,15 @@ class StringError(ValueError):
 
 
 def soundex(text: str) -> str:
-    """Return the SOUNDEX code: a letter and three digits; empty when the text has no letter."""
+    """Return the SOUNDEX code: a letter, in its case, and three digits; empty when the text has no letter."""
     code, last = "", 0
-    for letter in text.upper():
+    for each in text:
+        letter = each.upper()
         if not ("A" <= letter <= "Z"):
             continue
         digit = _SOUNDS.get(letter, 0)
         if not code:
-            code = letter
+            code = each
         elif digit and digit != last:
             code += str(digit)
         if letter not in "HW":

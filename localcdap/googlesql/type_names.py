@@ -22,6 +22,12 @@ _NAMES: Final = {
 KNOWN: Final = frozenset((*_NAMES.values(), "NUMERIC"))
 _MEMBER: Final = re.compile(r'(?P<name>"(?:[^"]|"")*"|\S+) (?P<type>.*)', re.DOTALL)
 _NULL: Final = '"NULL"'
+_COMPARED: Final = (
+    *({name, _NULL} for name in (*KNOWN, "INTERVAL", "JSON")),
+    {"INT64", "NUMERIC", "FLOAT64", _NULL},
+    {"DATE", "DATETIME", _NULL},
+)
+"""The names of types that can be compared with one another."""
 
 
 class TypeMismatchError(ValueError):
@@ -41,6 +47,22 @@ def check_type(type: str, wanted: str, function: str) -> str:
     if not (given in known or is_nested or given.replace(_NULL, "INT64") in known or given == _NULL):
         raise TypeMismatchError(f"'{function}' of {given} is not translated")
     return "v"
+
+
+def check_compared(type: str, other: str, sign: str) -> str:
+    """Check that values of two types can be compared; return ``v`` as :func:`check_type`.
+
+    :raises TypeMismatchError: for types that GoogleSQL does not compare.
+    """
+    names = name_type(type), name_type(other)
+    is_alike = any(set(names) <= each for each in _COMPARED)
+    if not is_alike and not all(map(_is_nested, names)):
+        raise TypeMismatchError(f"'{sign}' of {names[0]} and {names[1]} is not translated")
+    return "v"
+
+
+def _is_nested(name: str) -> bool:
+    return name == _NULL or name.startswith(("ARRAY<", "STRUCT<"))
 
 
 def name_type(type: str) -> str:

@@ -62,6 +62,22 @@ _SIGNS: Final = {
     "Where": "WHERE",
 }
 """The signs and words of operators and clauses by the classes of their nodes."""
+_COMPARISONS: Final = {
+    "Between": "BETWEEN",
+    "EQ": "=",
+    "GT": ">",
+    "GTE": ">=",
+    "In": "IN",
+    "LT": "<",
+    "LTE": "<=",
+    "NEQ": "!=",
+    "NullSafeEQ": "IS NOT DISTINCT FROM",
+    "NullSafeNEQ": "IS DISTINCT FROM",
+}
+"""The signs and words of comparisons by the classes of their nodes."""
+_COMPARED_KEYS: Final = ("expression", "low", "high")
+_COMPARED: Final = ("IFN", "DM", "LHA")
+"""The letters of types that can be compared with one another."""
 _BOTH: Final = ("this", "expression")
 _OPERANDS: Final = {
     **dict.fromkeys(("And", "Or"), dict.fromkeys(_BOTH, "O")),
@@ -86,6 +102,8 @@ def check_argument_types(parsed: Any, text: str) -> None:
         for key, types in _list_operands(node).items():
             for each in _list_values(node.args.get(key)):
                 _check_value(node, each, types, text)
+        if type(node).__name__ in _COMPARISONS:
+            _check_comparison(node, text)
         signature = find_signature(node)
         for key, argument in signature.arguments.items() if signature is not None else ():
             if argument.types not in (ANY, _NOT_VALUES):
@@ -95,13 +113,70 @@ def check_argument_types(parsed: Any, text: str) -> None:
                         _check_value(node, each, argument.types, text)
 
 
+def _check_comparison(node: Any, text: str) -> None:
+    """Check that two values that are compared have types that BigQuery compares."""
+    from sqlglot import expressions as exp
+
+    name = type(node).__name__
+    others = node.expressions if name == "In" else [node.args.get(each) for each in _COMPARED_KEYS]
+    values = [each for each in (node.this, *others) if isinstance(each, exp.Expression)]
+    skipped = exp.Tuple | exp.Struct | exp.Subquery | exp.Star
+    is_assigned = isinstance(node.parent, exp.Update | exp.When) and name == "EQ"
+    if is_assigned or len(values) < 2 or node.find_ancestor(exp.Pivot):
+        return
+    first, rest = values[0], values[1:]
+    checks = []
+    for other in rest:
+        if isinstance(first, skipped) or isinstance(other, skipped):
+            continue
+        one, two = _find_compared_type(first), _find_compared_type(other)
+        if one and two:
+            if not {*one}.isdisjoint(two):
+                continue
+            raise SqlError(
+                f"'{_COMPARISONS[name]}' of {TYPES[find_type(first)]} and {TYPES[find_type(other)]} "
+                f"is not translated{describe_position(text, node)}.",
+                "Convert one of them with CAST.",
+            )
+        checks.append(_build_comparison_check(_COMPARISONS[name], (first, one), (other, two)))
+    distinct = list(dict.fromkeys(each for each in checks if each is not None))
+    if distinct:
+        node.replace(exp.paren(exp.and_(*distinct, node.copy())))
+
+
+def _find_compared_type(value: Any) -> str:
+    """Return the letters of the types that a value can be compared with; empty if they are not known."""
+    found = find_type(value)
+    if found == _NULL:
+        return "".join(TYPES)
+    more = next((each for each in _COMPARED if found and found in each), found)
+    return f"{more}{''.join(sorted(_TIMES))}" if found == "S" and value.is_string else more
+
+
+def _build_comparison_check(sign: str, *sides: tuple[Any, str]) -> Any:
+    """Return a condition that is true, and fails before a statement runs when types cannot be compared."""
+    from sqlglot import expressions as exp
+
+    unknown = [value for value, types in sides if not types]
+    known = next((types for _, types in sides if types), "")
+    if len(unknown) == 1:
+        wanted = ", ".join(TYPES[each] for each in known)
+        key = call("check_type", get_type_name(unknown[0]), _write(wanted), _write(sign))
+    elif unknown[0] == unknown[1]:
+        return None
+    else:
+        key = call("check_compared", *map(get_type_name, unknown), _write(sign))
+    return _extract(exp.true(), key)
+
+
 def _list_operands(node: Any) -> Mapping[str, str]:
     """Return the names of operands with the letters of their types."""
     from sqlglot import expressions as exp
 
-    is_compared = isinstance(node, exp.If) and getattr(node.parent, "this", None) is not None
-    if is_compared and isinstance(node.parent, exp.Case):  # CASE x WHEN 1
-        return {}
+    if isinstance(node, exp.If) and (
+        not isinstance(node.parent, exp.Case) or node.parent.this is not None
+    ):
+        return {}  # the function IF, or CASE x WHEN 1
     return _OPERANDS.get(type(node).__name__, {})
 
 
@@ -206,19 +281,18 @@ def _check_value(node: Any, value: Any, types: str, text: str) -> None:
     :raises SqlError: when the text tells that it has another type.
     """
     found = find_type(value)
-    if _name_node(node) == "CONCAT":
-        _convert_to_text(value, found)
-        return
     if not found or (found == "A" and "A" not in types and not {*types}.isdisjoint("LH")):
         wanted = ", ".join(TYPES[each] for each in types)
         checked = call(
             "check_type", get_type_name(value), _write(wanted), _write(_name_node(node))
         )
-        _replace(node, value, _extract(value, checked))
+        known = _extract(value, checked)
+        _replace(node, value, _convert_to_text(known, found) if _is_joined(node) else known)
         return
     is_known = found == _NULL or found in types or (found in "LH" and "A" in types)
     # A literal STRING is coerced to a DATE or time.
     is_coerced = found == "S" and not _TIMES.isdisjoint(types) and value.is_string
+    is_coerced = is_coerced and _name_node(node) != "STRING"
     is_amount = value.is_string and "unit" in node.args  # sqlglot writes INTERVAL 1 DAY so
     if not (is_known or is_coerced or is_amount):
         raise SqlError(
@@ -226,17 +300,24 @@ def _check_value(node: Any, value: Any, types: str, text: str) -> None:
             f"{describe_position(text, node)}.",
             f"Convert the value to {' or '.join(TYPES[each] for each in types)}.",
         )
+    if _is_joined(node):
+        value.replace(_convert_to_text(value, found))
 
 
-def _convert_to_text(value: Any, found: str) -> None:
-    """Make a value that CONCAT joins a STRING, unless it is BYTES."""
+def _is_joined(node: Any) -> bool:
+    """Return whether a function joins values of all types to a text."""
+    return _name_node(node) == "CONCAT"
+
+
+def _convert_to_text(value: Any, found: str) -> Any:
+    """Return a value as a STRING, unless it is BYTES."""
     if found in ("S", "B", _NULL):
-        return
+        return value
     text = call("string", value)
-    if not found:
-        names = [get_type_name(value), _write("BLOB")]
-        text = choose_by_type(_call_duckdb("CONTAINS", names), value, text)
-    value.replace(text)
+    if found:
+        return text
+    is_bytes = _call_duckdb("CONTAINS", [get_type_name(value), _write("BLOB")])
+    return choose_by_type(is_bytes, value, text)
 
 
 def _replace(node: Any, value: Any, checked: Any) -> None:

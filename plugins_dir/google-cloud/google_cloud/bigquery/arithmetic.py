@@ -71,7 +71,9 @@ def _translate_rounding(node: Any, _: str) -> None:
     if digits is not None and not isinstance(digits, exp.Literal):
         node.set("decimals", exp.cast(digits.copy(), "INT", dialect="duckdb"))
     operands = list_operands(node.this)
-    if operands:
+    if not operands:
+        node.replace(exp.cast(node.copy(), "DOUBLE"))
+    else:
         names = [get_type_name(node.this), exp.Literal.string("INT")]
         test = exp.Anonymous(this="CONTAINS", expressions=names)
         node.replace(choose_by_type(test, exp.cast(node.copy(), "DOUBLE"), node))

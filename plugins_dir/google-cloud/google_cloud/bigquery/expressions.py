@@ -12,6 +12,7 @@ from .casts import CASTS, NUMERIC
 from .formats import translate_format, translate_time_format
 from .functions import FUNCTIONS, refuse_months
 from .literals import type_literals
+from .ranges import check_ranges
 from .sql import build_translation_error
 
 _INTEGERS: Final = ("INT", "SMALLINT", "TINYINT", "MEDIUMINT")
@@ -31,6 +32,7 @@ def translate_expressions(parsed: Any, text: str) -> None:
     :raises SqlError: for an expression without an equivalent.
     """
     check_argument_types(parsed, text)
+    check_ranges(parsed, text)
     type_literals(parsed, text)
     # Inner nodes are translated before outer ones.
     for node in reversed(list(parsed.walk())):

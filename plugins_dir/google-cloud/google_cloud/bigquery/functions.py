@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .calls import (
@@ -202,18 +202,27 @@ def _calculate(name: str) -> _Translation:
     """Return the translation of a function on numbers, whose result is a NUMERIC if an argument is one."""
 
     def translate(node: Any, _: str) -> None:
-        from sqlglot import expressions as exp
-
         arguments = list_arguments(node)
+        is_decimal = node.meta.get("bigquery_name", "").upper() == "LOG10"
+        if is_decimal:
+            node.replace(_convert_to_numeric(call("log10", arguments[1]), arguments[1:]))
+            return
         if name == "log":
             arguments.reverse()
         made = call(name if len(arguments) > 1 or name != "log" else "ln", *arguments)
-        operands = [operand for each in arguments for operand in list_operands(each)]
-        if operands:
-            made = choose_by_type(is_numeric(operands), exp.cast(made, NUMERIC), made)
-        node.replace(made)
+        node.replace(_convert_to_numeric(made, arguments))
 
     return translate
+
+
+def _convert_to_numeric(made: Any, arguments: Sequence[Any]) -> Any:
+    """Return the result of a function as a NUMERIC if an argument is one."""
+    from sqlglot import expressions as exp
+
+    operands = [operand for each in arguments for operand in list_operands(each)]
+    if not operands:
+        return made
+    return choose_by_type(is_numeric(operands), exp.cast(made, NUMERIC), made)
 
 
 def _translate_to_json(node: Any, text: str) -> None:
@@ -273,9 +282,29 @@ def refuse_months(node: Any, text: str) -> None:
         )
 
 
-_NAMED: Final[dict[str, _Translation]] = {"IEEE_DIVIDE": _translate_ieee_division}
+def _translate_error(node: Any, _: str) -> None:
+    node.replace(call("error", *node.expressions))
+
+
+def _translate_current_time(node: Any, _: str) -> None:
+    from sqlglot import expressions as exp
+
+    zone = node.this.copy() if node.this else exp.Literal.string("UTC")
+    moment = exp.AtTimeZone(this=exp.CurrentTimestamp(), zone=zone)
+    node.replace(exp.cast(exp.paren(moment), "TIME"))
+
+
+_NAMED: Final[dict[str, _Translation]] = {
+    "ERROR": _translate_error,
+    "IEEE_DIVIDE": _translate_ieee_division,
+}
 FUNCTIONS: Final[dict[str, _Translation]] = {
     "Anonymous": _translate_named,
+    "Acos": _call("acos"),
+    "Acosh": _call("acosh"),
+    "Asin": _call("asin"),
+    "Atanh": _call("atanh"),
+    "Ascii": _call("ascii"),
     "ArrayAgg": _translate_array_aggregate,
     "ArrayFirst": _translate_array_end(1),
     "ArrayLast": _translate_array_end(-1),
@@ -284,6 +313,8 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "ByteLength": _call("byte_length"),
     "CodePointsToBytes": _call("code_points_to_bytes"),
     "CodePointsToString": _call("code_points_to_string"),
+    "CurrentTime": _translate_current_time,
+    "Cosh": _call("cosh"),
     "DateFromUnixDate": _translate_date_from_unix,
     "Exp": _calculate("exp"),
     "FarmFingerprint": _call("farm_fingerprint"),
@@ -299,9 +330,11 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "RegexpExtract": _check_groups,
     "RegexpExtractAll": _check_groups,
     "Repeat": _translate_size("repeat", "times"),
+    "Reverse": _call("reverse"),
     "Right": _translate_size("right", "expression"),
     "SHA2Digest": _translate_hash,
     "SafeConvertBytesToString": _call("bytes_to_string"),
+    "Sinh": _call("sinh"),
     "Soundex": _call("soundex"),
     "Sqrt": _calculate("sqrt"),
     "StrPosition": _translate_position,

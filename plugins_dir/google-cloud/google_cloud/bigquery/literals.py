@@ -11,7 +11,7 @@ _ARITHMETIC: Final = ("Add", "Sub", "Mul", "Div", "Mod", "IntDiv")
 _BITS: Final = ("And", "LeftShift", "Not", "Or", "RightShift", "Xor")
 _WHOLE_PARENTS: Final = (
     *("Alias", "Array", "PropertyEQ", "Struct"),
-    *(f"Bitwise{name}" for name in _BITS),
+    *(f"Bitwise{name}" for name in (*_BITS, "Count")),
     *("Case", "Coalesce", "Greatest", "If", "IntDiv", "Least", "Max", "Min", "Mod", "Mul", "Sum"),
 )
 """The nodes of sqlglot whose type is that of the whole numbers in them. Not among them: nodes in which a

@@ -6,7 +6,7 @@ it a meaning of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from .signatures import FUNCTIONS, Signature
@@ -38,13 +38,13 @@ Column this table db catalog
 ColumnConstraint this kind
 ColumnDef this kind constraints exists position
 Create this kind expression exists replace properties clone with
-Clone this
+Clone this copy
 CommentColumnConstraint this
 DefaultColumnConstraint this
 DataType this expressions nested
 Delete this where tables alias
 Distinct expressions
-Drop this kind exists expressions
+Drop this kind exists expressions tables
 Except this expression distinct order limit offset with
 Extract this expression
 Group expressions rollup all
@@ -68,7 +68,8 @@ Offset expression
 Order this expressions
 Ordered this desc nulls_first
 ParseJSON this is_literal
-Pivot this alias columns expressions fields
+Pivot this alias columns expressions fields unpivot include_nulls
+PivotAlias this alias
 PrimaryKeyColumnConstraint
 Rollup expressions
 SafeFunc this
@@ -121,6 +122,7 @@ _NAMES: Final = {
     "Chr": "CHR",
     "CurrentDate": "CURRENT_DATE",
     "CurrentDatetime": "CURRENT_DATETIME",
+    "CurrentTime": "CURRENT_TIME",
     "CurrentTimestamp": "CURRENT_TIMESTAMP",
     "Floor": "FLOOR",
     "GroupConcat": "STRING_AGG",
@@ -129,6 +131,7 @@ _NAMES: Final = {
     "MD5": "TO_HEX(MD5)",
     "Normalize": "NORMALIZE",
     "StrToDate": "PARSE_DATE",  # of CAST … AS DATE FORMAT
+    "StrToTime": "PARSE_TIMESTAMP",
     "Struct": "STRUCT",
     "Substring": "SUBSTRING",
     "Translate": "TRANSLATE",
@@ -190,6 +193,11 @@ def refuse_tokens(text: str) -> None:
             raise SqlError(
                 f"'{token.text}' is not translated{format_position(text, token.start)}.", _ACTION
             )
+        if before is not None and _is_foreign_type(tokens, token, before):
+            raise SqlError(
+                f"'{token.text}' is no type of BigQuery{format_position(text, token.start)}.",
+                f"Use one of {', '.join(sorted(_TYPE_NAMES))}.",
+            )
         if not is_call or kind in ("STRING", "IDENTIFIER", "NUMBER") or name not in calls:
             continue
         if before is not None and before.token_type.name in _NO_FUNCTION_BEFORE:
@@ -197,6 +205,21 @@ def refuse_tokens(text: str) -> None:
         raise SqlError(
             f"'{token.text}' is not translated{format_position(text, token.start)}.", _ACTION
         )
+
+
+def _is_foreign_type(tokens: Sequence[Any], token: Any, before: Any) -> bool:
+    """Return whether a token is the type of a CAST that BigQuery does not have, such as DOUBLE."""
+    if before.token_type.name != "ALIAS" or token.text.upper() in _TYPE_NAMES:
+        return False
+    depth = 0
+    for each in reversed(tokens[: tokens.index(before)]):
+        depth += (each.token_type.name == "R_PAREN") - (each.token_type.name == "L_PAREN")
+        if depth < 0:
+            at = tokens.index(each)
+            return at > 0 and tokens[at - 1].text.upper() in ("CAST", "SAFE_CAST")
+        if depth == 0 and each.token_type.name in ("SELECT", "COMMA"):
+            return False
+    return False
 
 
 def _list_known_calls() -> frozenset[str]:
@@ -298,13 +321,26 @@ def _check_node(node: Any, text: str) -> None:
         if key not in known:
             shown = value if isinstance(value, exp.Expression) else node
             raise _build_error(shown, text)
-    if isinstance(node, exp.DataType):
-        _check_type(node, text)
-
-
-def _check_type(node: Any, text: str) -> None:
-    if node.this.name not in _TYPES:
+    if _has_refused_kind(node):
         raise _build_error(node, text)
+
+
+def _has_refused_kind(node: Any) -> bool:
+    """Return whether a type, join or set operation is one that BigQuery does not have."""
+    from sqlglot import expressions as exp
+
+    match node:
+        case exp.DataType():
+            return node.this.name not in _TYPES
+        case exp.Join():
+            return (node.kind or "INNER") not in ("INNER", "CROSS", "OUTER")
+        case exp.Except() | exp.Intersect():
+            return not node.args.get("distinct")
+        case exp.Rollup():
+            return not node.expressions
+        case exp.Values():
+            return not isinstance(node.parent, exp.Insert)
+    return False
 
 
 def _build_error(node: Any, text: str) -> SqlError:

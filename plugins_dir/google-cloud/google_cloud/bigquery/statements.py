@@ -91,6 +91,7 @@ def _translate_statement(parsed: Any, text: str, temporary: set[str]) -> Transla
     target = _find_target(parsed)
     _reject_unsupported(parsed, text)
     reject_ingestion_times(parsed, text)
+    _mend_clauses(parsed)
     refuse_unknown(parsed, text)
     if isinstance(parsed, exp.Create):
         check_created_columns(parsed, text)
@@ -264,6 +265,27 @@ def _find_with_names(node: Any) -> Iterator[str]:
         node = node.parent
 
 
+def _mend_clauses(parsed: Any) -> None:
+    """Replace what sqlglot reads as a function or column that it is not, in place; remove keys of tables,
+    which BigQuery does not enforce.
+    """
+    from sqlglot import expressions as exp
+
+    for node in list(parsed.walk()):
+        match node:
+            case exp.Schema() if isinstance(parsed, exp.Create):
+                keys = exp.PrimaryKey | exp.ForeignKey | exp.Constraint
+                columns = [each for each in node.expressions if not isinstance(each, keys)]
+                node.set("expressions", columns)
+            case exp.Insert() if _lacks_columns(node):
+                node.set("expression", exp.Tuple(expressions=node.this.expressions[0].expressions))
+                node.set("this", None)
+            case exp.Update():
+                for assigned in node.expressions:
+                    if _is_default(assigned.expression):
+                        assigned.set("expression", exp.var("DEFAULT"))
+
+
 def translate_clauses(parsed: Any) -> None:
     """Replace clauses that DuckDB writes differently, in place."""
     from sqlglot import expressions as exp
@@ -283,6 +305,22 @@ def translate_clauses(parsed: Any) -> None:
                 _select_row(node)
             case exp.Unnest() if isinstance(node.args.get("offset"), exp.Identifier):
                 _count_from_zero(node.find_ancestor(exp.Select), node.args["offset"].name)
+
+
+def _lacks_columns(insert: Any) -> bool:
+    """Return whether sqlglot has read the VALUES of a MERGE's INSERT without columns as a function."""
+    from sqlglot import expressions as exp
+
+    columns = insert.this.expressions if isinstance(insert.this, exp.Tuple) else []
+    return len(columns) == 1 and isinstance(columns[0], exp.Anonymous) and columns[0].name == "VALUES"
+
+
+def _is_default(value: Any) -> bool:
+    from sqlglot import expressions as exp
+
+    if not isinstance(value, exp.Column) or value.table or value.this.args.get("quoted"):
+        return False
+    return bool(value.name.upper() == "DEFAULT")
 
 
 def _name_columns(query: Any) -> None:
