@@ -60,7 +60,7 @@ def find_position(text: str, part: str, start: int = 1, occurrence: int = 1) -> 
         return 0
     at = start - 1 if start > 0 else len(text) + start
     while True:
-        found = text.find(part, at) if start > 0 else text.rfind(part, 0, at + len(part))
+        found = text.find(part, at) if start > 0 else text.rfind(part, 0, at + max(len(part), 1))
         if found < 0:
             return 0
         occurrence -= 1
@@ -69,3 +69,16 @@ def find_position(text: str, part: str, start: int = 1, occurrence: int = 1) -> 
         at = found + 1 if start > 0 else found - 1
         if at < 0:
             return 0
+
+
+def translate(text: str, source: str, target: str) -> str:
+    """Return a text with each letter of the source replaced by that of the target, or removed.
+
+    :raises StringError: for a letter that is twice in the source.
+    """
+    table: dict[int, str | None] = {}
+    for at, letter in enumerate(source):
+        if ord(letter) in table:
+            raise StringError(f'Duplicate character "{letter}" in TRANSLATE source characters')
+        table[ord(letter)] = target[at : at + 1] or None
+    return text.translate(table)

@@ -16,7 +16,7 @@ from localcdap.googlesql.casts import CastError, divide_numerics, parse_int64, t
 from localcdap.googlesql.fingerprint import farm_fingerprint
 from localcdap.googlesql.json_strings import to_json_string
 from localcdap.googlesql.string_format import format_string
-from localcdap.googlesql.strings import StringError, find_position, normalize, soundex
+from localcdap.googlesql.strings import StringError, find_position, normalize, soundex, translate
 from localcdap.googlesql.type_names import check_compared, check_type
 
 if TYPE_CHECKING:
@@ -148,6 +148,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, str]]] = {
     "soundex": (_unless_null(soundex), "VARCHAR"),
     "normalize": (_unless_null(normalize), "VARCHAR"),
     "casefold": (_unless_null(lambda v, form: normalize(v, form, folds_case=True)), "VARCHAR"),
+    "translate": (_unless_null(translate), "VARCHAR"),
     "upper_unicode": (_unless_null(str.upper), "VARCHAR"),
     "sha512": (_unless_null(lambda v: hashlib.sha512(_encode(v)).digest()), "BLOB"),
     "to_code_points": (_unless_null(_list_code_points), "BIGINT[]"),
@@ -203,6 +204,8 @@ _START: Final = "CASE WHEN p = 0 OR p < -length(v) THEN 1 ELSE p END"
 _SPACES: Final = r"[\s\v\x{85}\x{a0}\x{2028}\x{2029}\p{Zs}]+"
 _INDEX: Final = _fail_with("'Array index ' || i || ' is out of bounds'")
 _FLOAT_ERROR: Final = "'Floating point error in function: {}(' || {} || ')'"
+_PAD_SIZE: Final = "'Second argument (output size) for LPAD/RPAD cannot be negative'"
+_PAD_PATTERN: Final = "'Third argument (pad pattern) for LPAD/RPAD cannot be empty'"
 _NOT_FINITE: Final = "(isinf({0}) OR isnan({0}))"
 _OVERFLOW: Final = "'date or time overflow: year ' || year(v)"
 _DOUBLE_OVERFLOW: Final = _fail_with("'double overflow'")
@@ -272,6 +275,11 @@ _MACROS: Final = (
     (
         "repeat(v, n) AS repeat(v, "
         f"{_refuse_negative('n', 'Second argument (repeat count) for REPEAT cannot be negative')})"
+    ),
+    *(
+        f"{name}(v, n, p) AS {name}(v, CAST(CASE WHEN n < 0 THEN {_fail_with(_PAD_SIZE)} "
+        f"WHEN p = '' THEN {_fail_with(_PAD_PATTERN)} ELSE n END AS INTEGER), p)"
+        for name in ("lpad", "rpad")
     ),
     (
         "byte_length(v) AS CASE WHEN typeof(v) = 'BLOB' THEN octet_length(CAST(v AS BLOB)) "

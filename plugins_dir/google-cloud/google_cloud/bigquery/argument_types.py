@@ -6,7 +6,7 @@ before it runs a statement, and is checked there, so that it costs nothing for t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from .calls import call, choose_by_type, get_type_name
@@ -78,6 +78,8 @@ _COMPARISONS: Final = {
 _COMPARED_KEYS: Final = ("expression", "low", "high")
 _COMPARED: Final = ("IFN", "DM", "LHA")
 """The letters of types that can be compared with one another."""
+_CHOICES: Final = frozenset(("Case", "Coalesce", "Greatest", "If", "Least", "Nullif"))
+"""The functions that choose a value from several."""
 _BOTH: Final = ("this", "expression")
 _OPERANDS: Final = {
     **dict.fromkeys(("And", "Or"), dict.fromkeys(_BOTH, "O")),
@@ -104,6 +106,8 @@ def check_argument_types(parsed: Any, text: str) -> None:
                 _check_value(node, each, types, text)
         if type(node).__name__ in _COMPARISONS:
             _check_comparison(node, text)
+        if type(node).__name__ in _CHOICES:
+            _check_choice(node, text)
         signature = find_signature(node)
         for key, argument in signature.arguments.items() if signature is not None else ():
             if argument.types not in (ANY, _NOT_VALUES):
@@ -119,29 +123,84 @@ def _check_comparison(node: Any, text: str) -> None:
 
     name = type(node).__name__
     others = node.expressions if name == "In" else [node.args.get(each) for each in _COMPARED_KEYS]
-    values = [each for each in (node.this, *others) if isinstance(each, exp.Expression)]
-    skipped = exp.Tuple | exp.Struct | exp.Subquery | exp.Star
     is_assigned = isinstance(node.parent, exp.Update | exp.When) and name == "EQ"
-    if is_assigned or len(values) < 2 or node.find_ancestor(exp.Pivot):
+    if is_assigned or node.find_ancestor(exp.Pivot):
         return
-    first, rest = values[0], values[1:]
-    checks = []
-    for other in rest:
-        if isinstance(first, skipped) or isinstance(other, skipped):
-            continue
-        one, two = _find_compared_type(first), _find_compared_type(other)
-        if one and two:
-            if not {*one}.isdisjoint(two):
-                continue
+    found = _list_checks(node, [node.this, *others], _COMPARISONS[name], text)
+    keys = list(dict.fromkeys(key for _, key in found))
+    if keys:
+        node.replace(exp.paren(exp.and_(*(_extract(exp.true(), key) for key in keys), node.copy())))
+
+
+def _check_choice(node: Any, text: str) -> None:
+    """Check that the values from which a function chooses have types that BigQuery converts to one."""
+    from sqlglot import expressions as exp
+
+    around = node.parent
+    while isinstance(around, exp.Paren):
+        around = around.parent
+    if isinstance(around, exp.Case | exp.If | exp.Coalesce) or node.find_ancestor(exp.Pivot):
+        return  # checked with what is around it
+    values = list(_list_choices(node))
+    for value, key in _list_checks(node, values, _name_node(node) or "CASE", text):
+        value.replace(_extract(value, key))
+
+
+def _list_choices(node: Any) -> Iterator[Any]:
+    """Yield the values of CASE, IF, COALESCE and their like, and of those in them."""
+    from sqlglot import expressions as exp
+
+    match node:
+        case exp.Case():
+            results = [each.args["true"] for each in node.args["ifs"]]
+            results.append(node.args.get("default"))
+        case exp.If():
+            results = [node.args["true"], node.args.get("false")]
+        case exp.Coalesce() | exp.Nullif() | exp.Greatest() | exp.Least():
+            results = [node.this, *node.expressions, node.args.get("expression")]
+        case exp.Paren():
+            results = [node.this]
+        case _:
+            yield node
+            return
+    for each in results:
+        if each is not None:
+            yield from _list_choices(each)
+
+
+def _list_checks(
+    node: Any, values: Sequence[Any], name: str, text: str
+) -> list[tuple[Any, Any]]:
+    """Return values whose types DuckDB knows before a statement runs, each with the call that checks its type.
+
+    :raises SqlError: for types that the text tells.
+    """
+    from sqlglot import expressions as exp
+
+    skipped = exp.Tuple | exp.Struct | exp.Subquery | exp.Star
+    known = [
+        each for each in values if isinstance(each, exp.Expression) and not isinstance(each, skipped)
+    ]
+    sides = [(each, _find_compared_type(each)) for each in known]
+    told = [each for each in sides if each[1] and not isinstance(each[0], exp.Null)]
+    untold = [each for each in sides if not each[1]]
+    first = (told or untold or [(None, "")])[0]
+    for value, types in told[1:]:
+        if {*types}.isdisjoint(first[1]):
             raise SqlError(
-                f"'{_COMPARISONS[name]}' of {TYPES[find_type(first)]} and {TYPES[find_type(other)]} "
+                f"'{name}' of {TYPES[find_type(first[0])]} and {TYPES[find_type(value)]} "
                 f"is not translated{describe_position(text, node)}.",
                 "Convert one of them with CAST.",
             )
-        checks.append(_build_comparison_check(_COMPARISONS[name], (first, one), (other, two)))
-    distinct = list(dict.fromkeys(each for each in checks if each is not None))
-    if distinct:
-        node.replace(exp.paren(exp.and_(*distinct, node.copy())))
+    return [(each[0], _build_check(name, first, each)) for each in untold if each[0] != first[0]]
+
+
+def _build_check(name: str, first: tuple[Any, str], other: tuple[Any, str]) -> Any:
+    types = [get_type_name(value) for value, known in (first, other) if not known]
+    if len(types) == 1:
+        wanted = ", ".join(TYPES[each] for each in first[1])
+        return call("check_type", types[0], _write(wanted), _write(name))
+    return call("check_compared", *types, _write(name))
 
 
 def _find_compared_type(value: Any) -> str:
@@ -151,22 +210,6 @@ def _find_compared_type(value: Any) -> str:
         return "".join(TYPES)
     more = next((each for each in _COMPARED if found and found in each), found)
     return f"{more}{''.join(sorted(_TIMES))}" if found == "S" and value.is_string else more
-
-
-def _build_comparison_check(sign: str, *sides: tuple[Any, str]) -> Any:
-    """Return a condition that is true, and fails before a statement runs when types cannot be compared."""
-    from sqlglot import expressions as exp
-
-    unknown = [value for value, types in sides if not types]
-    known = next((types for _, types in sides if types), "")
-    if len(unknown) == 1:
-        wanted = ", ".join(TYPES[each] for each in known)
-        key = call("check_type", get_type_name(unknown[0]), _write(wanted), _write(sign))
-    elif unknown[0] == unknown[1]:
-        return None
-    else:
-        key = call("check_compared", *map(get_type_name, unknown), _write(sign))
-    return _extract(exp.true(), key)
 
 
 def _list_operands(node: Any) -> Mapping[str, str]:
@@ -184,6 +227,8 @@ def find_type(node: Any) -> str:
     """Return the letter of a value's type as far as the text tells it, otherwise an empty text."""
     name = type(node).__name__
     signature = find_signature(node)
+    if isinstance(getattr(node, "this", None), str) and _name_node(node) == "ERROR":
+        return _NULL  # it has no value
     if signature is not None and name != "If":
         if signature.result != "this":
             return signature.result.replace(ANY, "")

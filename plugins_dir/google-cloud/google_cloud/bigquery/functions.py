@@ -128,6 +128,14 @@ def _translate_array_aggregate(node: Any, _: str) -> None:
     outer.replace(exp.Anonymous(this="LIST_SLICE", expressions=arguments))
 
 
+def _translate_conditional_count(node: Any, _: str) -> None:
+    """Count the values for which a condition is true; DuckDB's sum of no values would be null."""
+    from sqlglot import expressions as exp
+
+    counted = exp.case().when(node.this.copy(), exp.Literal.number(1))
+    node.replace(exp.Count(this=counted, big_int=True))
+
+
 def _translate_text_aggregate(node: Any, _: str) -> None:
     """Join the first texts of STRING_AGG with LIMIT."""
     from sqlglot import expressions as exp
@@ -232,20 +240,37 @@ def _translate_to_json(node: Any, text: str) -> None:
 
 
 def _check_groups(node: Any, text: str) -> None:
-    """Refuse a pattern with several groups, of which BigQuery would not know which to extract."""
+    """Refuse a pattern that is not known, because its groups decide what is extracted, or that has several."""
+    from sqlglot import expressions as exp
+
     pattern = node.expression
-    if not pattern.is_string:
-        return
+    if not (pattern.is_string or isinstance(pattern, exp.RawString | exp.Null)):
+        raise build_translation_error(node, text, "Write the pattern as a text in quotes.")
+    for key in ("position", "occurrence"):
+        number = node.args.get(key)
+        is_positive = isinstance(number, exp.Literal) and number.name.strip("0")
+        if number is not None and not is_positive:
+            raise build_translation_error(node, text, f"Write the {key} as a number from 1.")
     try:
-        groups = re.compile(pattern.name).groups
+        compiled = re.compile(pattern.name)
     except re.error:  # a pattern that only RE2 reads
         return
-    if groups > 1:
+    if isinstance(node, exp.RegexpExtractAll) and compiled.fullmatch("") is not None:
+        raise build_translation_error(node, text, "Write a pattern that no empty text matches.")
+    if compiled.groups > 1:
         raise SqlError(
             "Regular expressions passed into extraction functions must not have more than 1 "
             f"capturing group{describe_position(text, node)}.",
             "Write (?: … ) for the other groups.",
         )
+
+
+def _translate_split(node: Any, _: str) -> None:
+    """Split by a null separator to null; sqlglot would leave the text whole."""
+    from sqlglot import expressions as exp
+
+    if isinstance(node.expression, exp.Null):
+        node.replace(exp.null())
 
 
 def _translate_json(node: Any, _: str) -> None:
@@ -313,6 +338,7 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "ByteLength": _call("byte_length"),
     "CodePointsToBytes": _call("code_points_to_bytes"),
     "CodePointsToString": _call("code_points_to_string"),
+    "CountIf": _translate_conditional_count,
     "CurrentTime": _translate_current_time,
     "Cosh": _call("cosh"),
     "DateFromUnixDate": _translate_date_from_unix,
@@ -336,12 +362,14 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "SafeConvertBytesToString": _call("bytes_to_string"),
     "Sinh": _call("sinh"),
     "Soundex": _call("soundex"),
+    "Split": _translate_split,
     "Sqrt": _calculate("sqrt"),
     "StrPosition": _translate_position,
     "String": _translate_string,
     "Substring": _translate_substring,
     "Time": _translate_time,
     "ToCodePoints": _call("to_code_points"),
+    "Translate": _call("translate"),
     "Trim": _translate_trim,
     "TsOrDsToTime": _translate_time,
     "Unicode": _call("unicode"),

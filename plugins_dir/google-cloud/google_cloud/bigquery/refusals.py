@@ -338,6 +338,8 @@ def _has_refused_kind(node: Any) -> bool:
             return not node.args.get("distinct")
         case exp.Rollup():
             return not node.expressions
+        case exp.Unnest():
+            return not isinstance(node.parent, exp.From | exp.Join | exp.In)
         case exp.Values():
             return not isinstance(node.parent, exp.Insert)
     return False
