@@ -61,6 +61,16 @@ def check_compared(type: str, other: str, sign: str) -> str:
     return "v"
 
 
+def check_difference(type: str, other: str) -> str:
+    """Check the types of a difference; return ``v`` as :func:`check_type`.
+
+    :raises TypeMismatchError: for two DATEs, whose difference is an INTERVAL in GoogleSQL.
+    """
+    if type == other == "DATE":
+        raise TypeMismatchError("'-' of DATE and DATE is not translated")
+    return "v"
+
+
 def _is_nested(name: str) -> bool:
     return name == _NULL or name.startswith(("ARRAY<", "STRUCT<"))
 

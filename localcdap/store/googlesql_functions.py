@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.googlesql.assignments import check_assignment
 from localcdap.googlesql.casts import CastError, divide_numerics, parse_int64, to_string
 from localcdap.googlesql.fingerprint import farm_fingerprint
+from localcdap.googlesql.json_paths import find_json, find_scalar, list_json
 from localcdap.googlesql.json_strings import to_json_string
 from localcdap.googlesql.string_format import format_string
 from localcdap.googlesql.strings import StringError, find_position, normalize, soundex, translate
-from localcdap.googlesql.type_names import check_compared, check_type
+from localcdap.googlesql.type_names import check_compared, check_difference, check_type
 
 if TYPE_CHECKING:
     import duckdb
@@ -133,6 +134,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, str]]] = {
     "fail": (_fail, "BIGINT"),
     "check_assignment": (_check_assignment, "BOOLEAN"),
     "check_compared": (check_compared, "VARCHAR"),
+    "check_difference": (check_difference, "VARCHAR"),
     "check_type": (check_type, "VARCHAR"),
     "format": (_format, "VARCHAR"),
     "farm_fingerprint": (_unless_null(lambda v: farm_fingerprint(_encode(v))), "BIGINT"),
@@ -142,6 +144,9 @@ _FUNCTIONS: Final[dict[str, tuple[Any, str]]] = {
     "to_json_string": (to_json_string, "VARCHAR"),
     "to_string": (_unless_null(to_string), "VARCHAR"),
     "to_string_or_null": (_unless_null(_to_string_or_null), "VARCHAR"),
+    "json_scalar": (_unless_null(find_scalar), "VARCHAR"),
+    "json_part": (_unless_null(find_json), "VARCHAR"),
+    "json_parts": (_unless_null(list_json), "VARCHAR[]"),
     "reverse": (_unless_null(lambda v: v[::-1]), "VARCHAR"),
     "shift": (_unless_null(_shift), "BIGINT"),
     "instr": (_unless_null(find_position), "BIGINT"),
@@ -231,6 +236,10 @@ _MACROS: Final = (
         f"AND is_of_numbers THEN cast_to_type({_DOUBLE_OVERFLOW}, v) "
         f"WHEN typeof(v) IN {_DATES} AND regexp_matches({_TEXT}, '^[0-9]{{5}}|BC') "
         f"THEN cast_to_type(CAST({_DATE_OVERFLOW} AS VARCHAR), v) ELSE v END"
+    ),
+    (
+        "json_value(v, p) AS CASE WHEN typeof(v) = 'JSON' THEN json_extract_string(v, p) "
+        f"ELSE googlesql_json_scalar({_TEXT}, p) END"
     ),
     f"less(a, b) AS a < b AND (NOT {_NAN.format('b')} OR a IS NULL)",
     f"less_or_equal(a, b) AS a <= b AND (NOT {_NAN.format('b')} OR a IS NULL)",

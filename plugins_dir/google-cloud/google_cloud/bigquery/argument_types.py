@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from .calls import call, choose_by_type, get_type_name
 from .refusals import find_signature, get_function_name
-from .signatures import ANY, TYPES
+from .signatures import ANY, EXTRACTED, TYPES
 from .sql import SqlError, describe_position
 
 _NOT_VALUES: Final = "."
@@ -32,7 +32,7 @@ _CASTS: Final = {
     "STRUCT": "R",
 }
 """The letters of types by their names in sqlglot."""
-_ALIASES: Final = frozenset(("Distinct", "HavingMax", "IgnoreNulls", "Limit", "Order", "RespectNulls"))
+_ALIASES: Final = frozenset(("AtTimeZone", "Distinct", "HavingMax", "IgnoreNulls", "Limit", "Order", "RespectNulls"))
 """The nodes around a value that is aggregated."""
 _SAME: Final = frozenset((*_ALIASES, "Alias", "Neg", "Paren", "SafeFunc", "Window"))
 """The nodes that have the type of what is in them."""
@@ -52,14 +52,17 @@ _SIGNS: Final = {
     "BitwiseRightShift": ">>",
     "BitwiseXor": "^",
     "DPipe": "||",
+    "Extract": "EXTRACT",
     "Having": "HAVING",
     "If": "CASE WHEN",
+    "Is": "IS",
     "Join": "ON",
     "Like": "LIKE",
     "Not": "NOT",
     "Or": "OR",
     "Qualify": "QUALIFY",
     "Where": "WHERE",
+    "Window": "PARTITION BY",
 }
 """The signs and words of operators and clauses by the classes of their nodes."""
 _COMPARISONS: Final = {
@@ -90,6 +93,7 @@ _OPERANDS: Final = {
     "DPipe": dict.fromkeys(_BOTH, "SBA"),
     "Join": {"on": "O"},
     "Like": dict.fromkeys(_BOTH, "S"),
+    "Window": {"partition_by": "SBINODMPCV"},
 }
 """The types of operands."""
 
@@ -102,8 +106,7 @@ def check_argument_types(parsed: Any, text: str) -> None:
     # Inner functions are checked before those around them.
     for node in reversed(list(parsed.walk())):
         for key, types in _list_operands(node).items():
-            for each in _list_values(node.args.get(key)):
-                _check_value(node, each, types, text)
+            _check_argument(node, node.args.get(key), types, text)
         if type(node).__name__ in _COMPARISONS:
             _check_comparison(node, text)
         if type(node).__name__ in _CHOICES:
@@ -112,9 +115,13 @@ def check_argument_types(parsed: Any, text: str) -> None:
         for key, argument in signature.arguments.items() if signature is not None else ():
             if argument.types not in (ANY, _NOT_VALUES):
                 found = node.args.get(key, node.args.get(f"{key}_"))
-                for value in found if isinstance(found, list) else [found]:
-                    for each in _list_values(value):
-                        _check_value(node, each, argument.types, text)
+                _check_argument(node, found, argument.types, text)
+
+
+def _check_argument(node: Any, argument: Any, types: str, text: str) -> None:
+    for value in argument if isinstance(argument, list) else [argument]:
+        for each in _list_values(value):
+            _check_value(node, each, types, text)
 
 
 def _check_comparison(node: Any, text: str) -> None:
@@ -129,7 +136,7 @@ def _check_comparison(node: Any, text: str) -> None:
     found = _list_checks(node, [node.this, *others], _COMPARISONS[name], text)
     keys = list(dict.fromkeys(key for _, key in found))
     if keys:
-        node.replace(exp.paren(exp.and_(*(_extract(exp.true(), key) for key in keys), node.copy())))
+        node.replace(exp.paren(exp.and_(*(extract_member(exp.true(), key) for key in keys), node.copy())))
 
 
 def _check_choice(node: Any, text: str) -> None:
@@ -143,7 +150,7 @@ def _check_choice(node: Any, text: str) -> None:
         return  # checked with what is around it
     values = list(_list_choices(node))
     for value, key in _list_checks(node, values, _name_node(node) or "CASE", text):
-        value.replace(_extract(value, key))
+        value.replace(extract_member(value, key))
 
 
 def _list_choices(node: Any) -> Iterator[Any]:
@@ -220,6 +227,11 @@ def _list_operands(node: Any) -> Mapping[str, str]:
         not isinstance(node.parent, exp.Case) or node.parent.this is not None
     ):
         return {}  # the function IF, or CASE x WHEN 1
+    if isinstance(node, exp.Extract):
+        part = node.this.sql(dialect="bigquery").upper().partition("(")[0]
+        return {"expression": EXTRACTED[part]}
+    if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):
+        return {"this": "O"}
     return _OPERANDS.get(type(node).__name__, {})
 
 
@@ -331,7 +343,7 @@ def _check_value(node: Any, value: Any, types: str, text: str) -> None:
         checked = call(
             "check_type", get_type_name(value), _write(wanted), _write(_name_node(node))
         )
-        known = _extract(value, checked)
+        known = extract_member(value, checked)
         _replace(node, value, _convert_to_text(known, found) if _is_joined(node) else known)
         return
     is_known = found == _NULL or found in types or (found in "LH" and "A" in types)
@@ -347,6 +359,26 @@ def _check_value(node: Any, value: Any, types: str, text: str) -> None:
         )
     if _is_joined(node):
         value.replace(_convert_to_text(value, found))
+
+
+def check_operand(node: Any, value: Any, types: str, sign: str, text: str) -> None:
+    """Check an operand of a calculation, in place.
+
+    :param types: the letters of the types that it can have.
+    :raises SqlError: when the text tells that it has another type.
+    """
+    from sqlglot import expressions as exp
+
+    found = find_type(value)
+    if not found and not isinstance(value, exp.Subquery):
+        wanted = ", ".join(TYPES[each] for each in types)
+        key = call("check_type", get_type_name(value), _write(wanted), _write(sign))
+        value.replace(extract_member(value, key))
+    elif found and found != _NULL and found not in types and not value.is_string:
+        raise SqlError(
+            f"'{sign}' of {TYPES[found]} is not translated{describe_position(text, node)}.",
+            f"Convert the value to {' or '.join(TYPES[each] for each in types)}.",
+        )
 
 
 def _is_joined(node: Any) -> bool:
@@ -379,7 +411,9 @@ def _replace(node: Any, value: Any, checked: Any) -> None:
 
 def _name_node(node: Any) -> str:
     """Return the name of a function, or the sign or word of an operator."""
-    return _SIGNS.get(type(node).__name__) or get_function_name(node)
+    is_function = type(node).__name__ == "If" and type(node.parent).__name__ != "Case"
+    sign = None if is_function else _SIGNS.get(type(node).__name__)
+    return sign or get_function_name(node)
 
 
 def _write(text: str) -> Any:
@@ -394,7 +428,7 @@ def _call_duckdb(name: str, arguments: list[Any]) -> Any:
     return exp.Anonymous(this=name, expressions=[each.copy() for each in arguments])
 
 
-def _extract(value: Any, key: Any) -> Any:
+def extract_member(value: Any, key: Any) -> Any:
     """Return a value as a member of a struct, whose name DuckDB calculates before it runs a statement."""
     from sqlglot import expressions as exp
 

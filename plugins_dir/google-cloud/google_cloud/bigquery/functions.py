@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from localcdap.googlesql.json_paths import JsonPathError, read_path
+
 from .calls import (
     call,
     choose_by_type,
@@ -15,7 +17,7 @@ from .calls import (
     list_operands,
 )
 from .casts import NUMERIC
-from .sql import SqlError, build_translation_error, describe_position
+from .sql import SqlError, build_translation_error, describe_position, find_second_argument
 
 _Translation = Callable[[Any, str], None]
 
@@ -76,11 +78,11 @@ def _translate_like(node: Any, _: str) -> None:
 
 def _translate_element(node: Any, _: str) -> None:
     """Make an index out of bounds fail, which is null in DuckDB."""
-    offset = node.args.get("offset")
-    if offset is None or node.args.get("safe"):
+    index = node.expressions[0]
+    if node.args.get("safe") or index.is_string:
         return
-    name = "element" if offset == 1 else "element_from_zero"
-    node.replace(call(name, node.this, node.expressions[0]))
+    name = "element" if node.args.get("offset") == 1 else "element_from_zero"
+    node.replace(call(name, node.this, index))
 
 
 def _translate_array_slice(node: Any, _: str) -> None:
@@ -265,6 +267,26 @@ def _check_groups(node: Any, text: str) -> None:
         )
 
 
+def _check_offset(node: Any, text: str) -> None:
+    """Refuse an offset of LAG or LEAD that may be negative, with which DuckDB looks to the other side."""
+    from sqlglot import expressions as exp
+
+    offset = node.args.get("offset")
+    if offset is not None and not isinstance(offset, exp.Literal):
+        raise build_translation_error(node, text, "Write the offset as a number.")
+
+
+def _translate_series(node: Any, _: str) -> None:
+    """Fail for a step of 0, with which DuckDB's series is empty."""
+    from sqlglot import expressions as exp
+
+    step = node.args.get("step")
+    if step is not None:
+        failed = call("fail", exp.Literal.string("Sequence step cannot be 0."))
+        is_zero = exp.EQ(this=step.copy(), expression=exp.Literal.number(0))
+        node.set("step", exp.case().when(is_zero, failed).else_(step.copy()))
+
+
 def _translate_split(node: Any, _: str) -> None:
     """Split by a null separator to null; sqlglot would leave the text whole."""
     from sqlglot import expressions as exp
@@ -273,13 +295,41 @@ def _translate_split(node: Any, _: str) -> None:
         node.replace(exp.null())
 
 
-def _translate_json(node: Any, _: str) -> None:
+def _translate_json(node: Any, text: str) -> None:
     """Extract a STRING from a STRING; from a JSON, a JSON."""
     from sqlglot import expressions as exp
 
+    path = _find_path(node, text)
     names = [get_type_name(node.this), exp.Literal.string("JSON")]
     test = exp.Anonymous(this="CONTAINS", expressions=names)
-    node.replace(choose_by_type(test, node, exp.cast(node.copy(), "TEXT")))
+    found = exp.Anonymous(this="JSON_EXTRACT", expressions=[node.this.copy(), path])
+    node.replace(choose_by_type(test, found, call("json_part", node.this, path)))
+
+
+def _call_with_path(name: str) -> _Translation:
+    """Return the translation that calls a function of the store with a value and a path."""
+    return lambda node, text: node.replace(call(name, node.this, _find_path(node, text)))
+
+
+def _find_path(node: Any, text: str) -> Any:
+    """Return the path of a JSON function as it is written; sqlglot reads more paths than BigQuery.
+
+    :raises SqlError: for a path that is no literal, or has a step without a translation.
+    """
+    from sqlglot import expressions as exp
+
+    path = find_second_argument(text, node.meta.get("start"))
+    if path is None:
+        raise build_translation_error(node, text, "Write the path as a text in quotes.")
+    try:
+        steps = read_path(path)
+    except JsonPathError as error:
+        raise SqlError(
+            f"'{path}' is not translated: {error}{describe_position(text, node)}.",
+            "Write a path such as $.name, $['name'] or $.list[0].",
+        ) from None
+    parts = [f"[{step}]" if isinstance(step, int) else f'."{step}"' for step in steps]
+    return exp.Literal.string("".join(("$", *parts)))
 
 
 def _translate_named(node: Any, text: str) -> None:
@@ -344,7 +394,12 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "DateFromUnixDate": _translate_date_from_unix,
     "Exp": _calculate("exp"),
     "FarmFingerprint": _call("farm_fingerprint"),
+    "GenerateSeries": _translate_series,
     "GroupConcat": _translate_text_aggregate,
+    "Lag": _check_offset,
+    "Lead": _check_offset,
+    "JSONExtractArray": _call_with_path("json_parts"),
+    "JSONExtractScalar": _call_with_path("json_value"),
     "JSONExtract": _translate_json,
     "Left": _translate_size("left", "expression"),
     "Like": _translate_like,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from .argument_types import find_type
+from .argument_types import check_operand, extract_member, find_type
 from .calls import call, choose_by_type, get_type_name
 from .sql import SqlError, describe_position
 
@@ -42,11 +42,8 @@ def _check_calculation(node: Any, text: str) -> None:
     """Check the result of a whole calculation, not of its parts."""
     from sqlglot import expressions as exp
 
-    if isinstance(node, exp.Sub) and find_type(node.this) == find_type(node.expression) == "D":
-        raise SqlError(
-            f"'-' of DATE and DATE is not translated{describe_position(text, node)}.",
-            "Use DATE_DIFF.",
-        )
+    if isinstance(node, exp.Add | exp.Sub):
+        _check_times(node, text)
     if type(node.parent).__name__ in _PARENTS and node.find_ancestor(exp.Pivot) is None:
         return
     leaves = list(_list_leaves(node))
@@ -55,9 +52,43 @@ def _check_calculation(node: Any, text: str) -> None:
     is_whole = types <= _WHOLE and not (has_division and "N" not in types)
     if is_whole or node.find(exp.Subquery) is not None or node.find_ancestor(exp.Pivot):
         return
-    unknown = [each for each in leaves if not (isinstance(each, exp.Literal) or find_type(each) in _WHOLE)]
+    literal = exp.Literal | exp.Interval
+    unknown = [
+        each for each in leaves if find_type(each) in ("", "F") and not isinstance(each, literal)
+    ]
     finite = [call("is_finite", each) for each in unknown]
     node.replace(call("result", node, exp.and_(*finite) if finite else exp.true()))
+
+
+def _check_times(node: Any, text: str) -> None:
+    """Refuse sums and differences of dates and times that BigQuery does not have, or that are INTERVALs there."""
+    from sqlglot import expressions as exp
+
+    sign = "+" if isinstance(node, exp.Add) else "-"
+    sides = [node.this, node.expression]
+    types = [find_type(each) for each in sides]
+    interval = next((each for each in sides if isinstance(each, exp.Interval)), None)
+    if interval is not None:
+        taken = "DMV" if _has_months(interval) else "DMPV"
+        other = sides[0] if sides[1] is interval else sides[1]
+        check_operand(node, other, taken, sign, text)
+    elif sign == "-" and types == ["D", "D"]:
+        raise SqlError(
+            f"'-' of DATE and DATE is not translated{describe_position(text, node)}.",
+            "Use DATE_DIFF.",
+        )
+    elif sign == "-" and set(types) == {"D", ""}:
+        check_operand(node, sides[types.index("")], "IV" if types[0] else "DMPC", sign, text)
+    elif sign == "-" and types == ["", ""] and node.find_ancestor(exp.Pivot) is None:
+        names = map(get_type_name, sides)
+        key = call("check_difference", *names)
+        node.this.replace(extract_member(node.this, key))
+
+
+def _has_months(interval: Any) -> bool:
+    unit = interval.args.get("unit")
+    name = unit.sql(dialect="bigquery").upper() if unit is not None else ""
+    return any(part in name for part in ("MONTH", "QUARTER", "YEAR"))
 
 
 def _list_leaves(node: Any) -> Iterator[Any]:

@@ -6,10 +6,11 @@ it a meaning of its own.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from .signatures import FUNCTIONS, Signature
+from .signatures import EXTRACTED, FUNCTIONS, UNITS, Signature
 from .sql import SqlError, build_translation_error, describe_position, format_position, tokenize
 
 _ACTION: Final = "Write it in another way; docs/data.md lists the functions that are translated."
@@ -146,7 +147,10 @@ _WORDS: Final = frozenset(
     "BIGDECIMAL GENERATE_ARRAY KEY REPLACE RENAME".split()
 )
 """Words of statements and types that a parenthesis may follow."""
-_NO_FUNCTION_BEFORE: Final = frozenset(("DOT", "INTO", "TABLE", "VIEW", "UPDATE", "MERGE", "FROM", "JOIN", "EXISTS"))
+_NO_FUNCTION_BEFORE: Final = frozenset(
+    ("DOT", "EXISTS", "FROM", "INTO", "JOIN", "MERGE", "R_PAREN", "STAR", "TABLE", "UPDATE", "VIEW")
+)
+"""The tokens after which a name with a parenthesis is no function, as in ``* REPLACE (a AS b)``."""
 _REFUSED_TOKENS: Final = frozenset(
     "ARROW AT_GT CARET_AT DARROW DCOLON DIV DPIPE_SLASH GLOB HASH_ARROW ILIKE IRLIKE LAMBDA OVERLAPS RLIKE "
     "SIMILAR_TO".split()
@@ -179,56 +183,81 @@ def refuse_unknown(parsed: Any, text: str) -> None:
 
 
 def refuse_tokens(text: str) -> None:
-    """Refuse operators and names of functions that only other databases have, which sqlglot reads too.
+    """Refuse what sqlglot drops or reads too: operators, functions and types that only other databases have,
+    and arguments that functions do not have.
 
     :raises SqlError: for the first one.
     """
     tokens = tokenize(text)
-    calls = _list_known_calls()
-    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
-        name = token.text.upper()
-        is_call = after is not None and after.token_type.name == "L_PAREN"
-        kind = token.token_type.name
-        if kind in _REFUSED_TOKENS:
+    foreign = _list_foreign_functions()
+    for at, token in enumerate(tokens):
+        before = tokens[at - 1].token_type.name if at else ""
+        name, kind = token.text.upper(), token.token_type.name
+        is_call = _is_kind(tokens, at + 1, "L_PAREN") and kind not in ("STRING", "IDENTIFIER", "NUMBER")
+        is_call = is_call and before not in _NO_FUNCTION_BEFORE
+        if kind in _REFUSED_TOKENS or (is_call and name in foreign):
             raise SqlError(
                 f"'{token.text}' is not translated{format_position(text, token.start)}.", _ACTION
             )
-        if before is not None and _is_foreign_type(tokens, token, before):
+        if before == "ALIAS" and _is_foreign_type(tokens, at):
             raise SqlError(
                 f"'{token.text}' is no type of BigQuery{format_position(text, token.start)}.",
                 f"Use one of {', '.join(sorted(_TYPE_NAMES))}.",
             )
-        if not is_call or kind in ("STRING", "IDENTIFIER", "NUMBER") or name not in calls:
-            continue
-        if before is not None and before.token_type.name in _NO_FUNCTION_BEFORE:
-            continue
-        raise SqlError(
-            f"'{token.text}' is not translated{format_position(text, token.start)}.", _ACTION
-        )
+        most = FUNCTIONS[name].most if is_call and name in FUNCTIONS else None
+        number = 0 if most is None else _count_arguments(tokens[at:])
+        if most is not None and number > most:
+            raise SqlError(
+                f"'{name}' with {number} arguments is not translated"
+                f"{format_position(text, token.start)}.",
+                _ACTION,
+            )
 
 
-def _is_foreign_type(tokens: Sequence[Any], token: Any, before: Any) -> bool:
-    """Return whether a token is the type of a CAST that BigQuery does not have, such as DOUBLE."""
-    if before.token_type.name != "ALIAS" or token.text.upper() in _TYPE_NAMES:
-        return False
-    depth = 0
-    for each in reversed(tokens[: tokens.index(before)]):
-        depth += (each.token_type.name == "R_PAREN") - (each.token_type.name == "L_PAREN")
-        if depth < 0:
-            at = tokens.index(each)
-            return at > 0 and tokens[at - 1].text.upper() in ("CAST", "SAFE_CAST")
-        if depth == 0 and each.token_type.name in ("SELECT", "COMMA"):
-            return False
-    return False
+def _is_kind(tokens: Sequence[Any], at: int, kind: str) -> bool:
+    return at < len(tokens) and tokens[at].token_type.name == kind
 
 
-def _list_known_calls() -> frozenset[str]:
+def _count_arguments(tokens: Sequence[Any]) -> int:
+    """Return the number of arguments of the call with which tokens begin."""
+    if _is_kind(tokens, 2, "R_PAREN"):
+        return 0
+    depth, number, is_type = 0, 1, False
+    for before, token in itertools.pairwise(tokens):
+        kind = token.token_type.name
+        # The commas of STRUCT<a INT64, b STRING> are in angle brackets.
+        is_type = is_type or (kind == "LT" and before.token_type.name in ("STRUCT", "ARRAY"))
+        depth += (kind in ("L_PAREN", "L_BRACKET")) - (kind in ("R_PAREN", "R_BRACKET"))
+        if is_type and kind in ("GT", "RSHIFT", "R_PAREN"):
+            is_type = False
+        if depth == 0:
+            break
+        number += kind == "COMMA" and depth == 1 and not is_type
+    return number
+
+
+def _list_foreign_functions() -> frozenset[str]:
     """Return the names of functions that sqlglot knows, and that have no translation."""
     from sqlglot.dialects.dialect import Dialect
 
     parser = Dialect.get_or_raise("bigquery").parser_class
     names = {*parser.FUNCTIONS, *parser.FUNCTION_PARSERS}
     return frozenset(names - set(FUNCTIONS) - _WORDS - _TYPE_NAMES)
+
+
+def _is_foreign_type(tokens: Sequence[Any], at: int) -> bool:
+    """Return whether the token after an AS is the type of a CAST that BigQuery does not have, such as DOUBLE."""
+    if tokens[at].text.upper() in _TYPE_NAMES:
+        return False
+    depth = 0
+    for start in range(at - 2, 0, -1):
+        kind = tokens[start].token_type.name
+        depth += (kind == "R_PAREN") - (kind == "L_PAREN")
+        if depth < 0:
+            return tokens[start - 1].text.upper() in ("CAST", "SAFE_CAST")
+        if depth == 0 and kind in ("SELECT", "COMMA"):
+            return False
+    return False
 
 
 def _walk_known(parsed: Any) -> Iterator[Any]:
@@ -274,41 +303,30 @@ def list_values(node: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _check_arguments(node: Any, signature: Signature, text: str) -> None:
-    """Check the names and the number of the arguments of a function."""
+    """Check the names of the arguments of a function."""
     given = {key for key, value in list_values(node) if not isinstance(value, str | bool)}
-    needed = {key for key, each in signature.arguments.items() if not (each.is_optional or each.is_list)}
+    needed = {
+        key for key, each in signature.arguments.items() if not (each.is_optional or each.is_list)
+    }
     if given - set(signature.arguments) or needed - given:
         raise _build_error(node, text)
-    number = _count_arguments(node, text)
-    if number is not None and signature.most is not None and number > signature.most:
+    units, unit = UNITS.get(get_function_name(node)), node.args.get("unit")
+    if units is not None and unit is not None and _name_unit(unit, node) not in units:
+        shown = unit.sql(dialect="bigquery").strip("'")
         raise SqlError(
-            f"'{get_function_name(node)}' with {number} arguments is not translated"
+            f"'{get_function_name(node)}' with {shown} is not translated"
             f"{describe_position(text, node)}.",
-            _ACTION,
+            f"Use one of {', '.join(sorted(units))}.",
         )
 
 
-def _count_arguments(node: Any, text: str) -> int | None:
-    """Return the number of arguments in the text of a call, of which sqlglot drops some; None if unknown."""
-    start = node.meta.get("start")
-    tokens = tokenize(text)
-    at = next((at for at, token in enumerate(tokens) if token.start == start), None)
-    if at is None or at + 2 > len(tokens) or tokens[at + 1].token_type.name != "L_PAREN":
-        return None
-    if tokens[at + 2].token_type.name == "R_PAREN":
-        return 0
-    depth, number, is_type = 0, 1, False
-    for before, token in zip(tokens[at:], tokens[at + 1 :], strict=False):
-        kind = token.token_type.name
-        # The commas of STRUCT<a INT64, b STRING> are in angle brackets.
-        is_type = is_type or (kind == "LT" and before.token_type.name in ("STRUCT", "ARRAY"))
-        depth += (kind in ("L_PAREN", "L_BRACKET")) - (kind in ("R_PAREN", "R_BRACKET"))
-        if is_type and kind in ("GT", "RSHIFT", "R_PAREN"):
-            is_type = False
-        if depth == 0:
-            return number
-        number += kind == "COMMA" and depth == 1 and not is_type
-    return None
+def _name_unit(unit: Any, node: Any) -> str:
+    """Return the name of a unit; a WEEK that begins on a day is a WEEK, except where weeks are added."""
+    from sqlglot import expressions as exp
+
+    if isinstance(unit, exp.WeekStart):
+        return "" if "expression" in node.args and not node.args.get("date_part_boundary") else "WEEK"
+    return str(unit.name).upper()
 
 
 def _check_node(node: Any, text: str) -> None:
@@ -332,12 +350,18 @@ def _has_refused_kind(node: Any) -> bool:
     match node:
         case exp.DataType():
             return node.this.name not in _TYPES
+        case exp.Extract():
+            return node.this.sql(dialect="bigquery").upper().partition("(")[0] not in EXTRACTED
         case exp.Join():
             return (node.kind or "INNER") not in ("INNER", "CROSS", "OUTER")
         case exp.Except() | exp.Intersect():
             return not node.args.get("distinct")
         case exp.Rollup():
             return not node.expressions
+        case exp.Pivot():
+            # DuckDB has the names before the values.
+            select = node.find_ancestor(exp.Select)
+            return bool(node.args.get("unpivot")) and (select is None or select.is_star)
         case exp.Unnest():
             return not isinstance(node.parent, exp.From | exp.Join | exp.In)
         case exp.Values():

@@ -80,12 +80,12 @@ CURRENT_TIME        this?:S                                       = C
 CURRENT_TIMESTAMP                                                 = P
 DATE                this?:SDMP zone?:S year?:I month?:I day?:I    = D
 DATETIME            this?:SDMP expression?:SC year?:I month?:I day?:I hour?:I min?:I sec?:I = M
-DATETIME_ADD        this:DM expression:I unit:.                   = M
+DATETIME_ADD        this:M  expression:I unit:.                   = M
 DATETIME_DIFF       this:DM expression:DM unit:.                  = I
-DATETIME_SUB        this:DM expression:I unit:.                   = M
+DATETIME_SUB        this:M  expression:I unit:.                   = M
 DATETIME_TRUNC      this:M unit:.                                 = M
 DATE_ADD            this:SDMP expression:I unit:.                 = *
-DATE_DIFF           this:DMP expression:DMP unit:.                = I
+DATE_DIFF           this:DM expression:DM unit:.                  = I
 DATE_FROM_UNIX_DATE this:I                                        = D
 DATE_SUB            this:SDMP expression:I unit:.                 = *
 DATE_TRUNC          this:DMP unit:.                               = *
@@ -236,6 +236,38 @@ VAR_SAMP            this:IFN                                      = F
 """A function a line: its arguments by the names that sqlglot gives them, each with the letters of its types,
 and the type of the result. ``?`` is an optional argument, ``*`` a list; ``this`` as the result is the type of
 the first argument."""
+
+
+_TIMES: Final = frozenset(("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR"))
+_DATES: Final = frozenset(("DAY", "WEEK", "ISOWEEK", "MONTH", "QUARTER", "YEAR", "ISOYEAR"))
+_ADDED: Final = _DATES - {"ISOWEEK", "ISOYEAR"}
+UNITS: Final = {
+    "DATE_ADD": _ADDED,
+    "DATE_DIFF": _DATES,
+    "DATE_SUB": _ADDED,
+    "DATE_TRUNC": _DATES,
+    "DATETIME_ADD": _TIMES | _ADDED,
+    "DATETIME_DIFF": _TIMES | _DATES,
+    "DATETIME_SUB": _TIMES | _ADDED,
+    "DATETIME_TRUNC": _TIMES | _DATES,
+    "LAST_DAY": _DATES - {"DAY"},
+    "TIME_ADD": _TIMES,
+    "TIME_DIFF": _TIMES,
+    "TIME_SUB": _TIMES,
+    "TIMESTAMP_ADD": _TIMES | {"DAY"},
+    "TIMESTAMP_DIFF": _TIMES | {"DAY"},
+    "TIMESTAMP_SUB": _TIMES | {"DAY"},
+    "TIMESTAMP_TRUNC": _TIMES | _DATES,
+}
+"""The units of functions on dates and times; ``WEEK`` may have a day after it, except in a sum."""
+EXTRACTED: Final = {
+    **dict.fromkeys((*_DATES, "DAYOFWEEK", "DAYOFYEAR"), "DMP"),
+    **dict.fromkeys(_TIMES, "MPC"),
+    "DATE": "MP",
+    "DATETIME": "P",
+    "TIME": "MP",
+}
+"""The parts that EXTRACT has, with the letters of the types that have them."""
 
 
 class Argument(msgspec.Struct, frozen=True):
