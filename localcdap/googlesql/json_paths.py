@@ -10,7 +10,9 @@ import json
 import re
 from typing import Any, Final
 
-_STEP: Final = re.compile(r"""\.(?P<name>[\w-]+)|\."(?P<text>[^"\\]*)"|\['(?P<key>[^'\\]*)'\]|\[(?P<index>\d+)\]""")
+_STEP: Final = re.compile(
+    r"""\.(?P<name>[\w-]+)|\."(?P<text>[^"\\]*)"|\['(?P<key>[^'\\]*)'\]|\[(?P<index>\d+)\]"""
+)
 
 
 class JsonPathError(ValueError):
@@ -73,12 +75,11 @@ def _find(text: str, path: str) -> Any:
     except ValueError:
         return None
     for step in read_path(path):
-        if isinstance(step, int) and isinstance(found, list) and step < len(found):
-            found = found[step]
-        elif isinstance(step, str) and isinstance(found, dict) and step in found:
-            found = found[step]
-        else:
+        is_member = isinstance(step, str) and isinstance(found, dict) and step in found
+        is_element = isinstance(step, int) and isinstance(found, list) and step < len(found)
+        if not (is_member or is_element):
             return None
+        found = found[step]
     return found
 
 
@@ -108,7 +109,10 @@ def _print(value: Any) -> str:
         case _Number():
             return str(value)
         case dict():
-            members = (f"{json.dumps(key, ensure_ascii=False)}:{_print(each)}" for key, each in value.items())
+            members = (
+                f"{json.dumps(key, ensure_ascii=False)}:{_print(each)}"
+                for key, each in value.items()
+            )
             return "{" + ",".join(members) + "}"
         case list():
             return f"[{','.join(map(_print, value))}]"

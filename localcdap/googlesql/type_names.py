@@ -44,7 +44,9 @@ def check_type(type: str, wanted: str, function: str) -> str:
     given = name_type(type)
     known = wanted.split(", ")
     is_nested = given.partition("<")[0] in known
-    if not (given in known or is_nested or given.replace(_NULL, "INT64") in known or given == _NULL):
+    if not (
+        given in known or is_nested or given.replace(_NULL, "INT64") in known or given == _NULL
+    ):
         raise TypeMismatchError(f"'{function}' of {given} is not translated")
     return "v"
 

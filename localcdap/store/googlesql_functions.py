@@ -229,7 +229,7 @@ _MACROS: Final = (
         f"{_fail_with(_OVERFLOW)} AS VARCHAR), v) ELSE v END"
     ),
     f"is_nan(v) AS {_NAN.format('v')}",
-    f"is_no_nan(v) AS CASE WHEN typeof(v) <> 'DOUBLE' THEN TRUE ELSE NOT isnan(CAST(v AS DOUBLE)) END",
+    "is_no_nan(v) AS CASE WHEN typeof(v) <> 'DOUBLE' THEN TRUE ELSE NOT isnan(CAST(v AS DOUBLE)) END",
     "is_finite(v) AS typeof(v) <> 'DOUBLE' OR isfinite(CAST(v AS DOUBLE))",
     (
         "result(v, is_of_numbers) AS CASE WHEN typeof(v) = 'DOUBLE' AND NOT isfinite(CAST(v AS DOUBLE)) "

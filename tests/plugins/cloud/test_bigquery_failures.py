@@ -35,7 +35,11 @@ from tests.plugins.cloud.test_bigquery_execute import held, module
         ("SELECT nam FROM d.t", "Unrecognized name: nam (line 1, column 8).", "Did you mean name"),
         ("SELECT t.nam FROM d.t", "Name nam not found inside t (line 1", "Did you mean name"),
         ("SELECT id, COUNT(*) FROM d.t", "column id which is neither grouped nor", "ANY_VALUE"),
-        ("SELECT SUBSTR(id, 1, 2) FROM d.t", "'SUBSTR' of INT64 is not translated (line 1, column 8)", "CAST"),
+        (
+            "SELECT SUBSTR(id, 1, 2) FROM d.t",
+            "'SUBSTR' of INT64 is not translated (line 1, column 8)",
+            "CAST",
+        ),
         ("SELECT name + 1 FROM d.t", "for operator + for argument types: STRING, INT64", "CAST"),
         ("SELECT UPPER(id) FROM d.t", "'UPPER' of INT64 is not translated (line 1", "CAST"),
         ("SELECT TRIM(id) FROM d.t", "'TRIM' of INT64 is not translated (line 1", "CAST"),

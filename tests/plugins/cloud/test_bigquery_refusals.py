@@ -56,7 +56,10 @@ def test_an_argument_more_than_a_function_has_is_refused():
         ("SELECT LIST_SORT(x) FROM d.t", "'LIST_SORT'"),
         ("SELECT `list_sort`(x) FROM d.t", "'`list_sort`(x)'"),
         ("SELECT TRY_CAST(x AS INT64) FROM d.t", "'TRY_CAST'"),
-        ("SELECT 1,\n POSITION('a' IN x) FROM d.t", "'POSITION' is not translated (line 2, column 2)"),
+        (
+            "SELECT 1,\n POSITION('a' IN x) FROM d.t",
+            "'POSITION' is not translated (line 2, column 2)",
+        ),
         ("SELECT x::INT64 FROM d.t", "'::'"),
         ("SELECT x ILIKE 'a' FROM d.t", "'ILIKE'"),
         ("SELECT x -> 'a' FROM d.t", "'->'"),
@@ -128,7 +131,7 @@ def test_the_type_of_a_column_is_checked_before_a_row_is_read(expression: str, n
     with duckdb.connect() as engine:
         register_functions(engine)
         engine.execute(
-            "CREATE TABLE \"d.t\" (i BIGINT, s VARCHAR, b BLOB, j JSON, t BOOLEAN, d DATE, a BIGINT[])"
+            'CREATE TABLE "d.t" (i BIGINT, s VARCHAR, b BLOB, j JSON, t BOOLEAN, d DATE, a BIGINT[])'
         )
         with pytest.raises(duckdb.Error) as raised:
             engine.execute(found.sql)

@@ -6,12 +6,12 @@ before it runs a statement, and is checked there, so that it costs nothing for t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from .calls import call, choose_by_type, get_type_name
 from .refusals import find_signature, get_function_name
-from .signatures import ANY, EXTRACTED, TYPES
+from .signatures import ANY, EXTRACTED, TYPES, Signature
 from .sql import SqlError, describe_position
 
 _NOT_VALUES: Final = "."
@@ -32,13 +32,22 @@ _CASTS: Final = {
     "STRUCT": "R",
 }
 """The letters of types by their names in sqlglot."""
-_ALIASES: Final = frozenset(("AtTimeZone", "Distinct", "HavingMax", "IgnoreNulls", "Limit", "Order", "RespectNulls"))
+_ALIASES: Final = frozenset(
+    ("AtTimeZone", "Distinct", "HavingMax", "IgnoreNulls", "Limit", "Order", "RespectNulls")
+)
 """The nodes around a value that is aggregated."""
 _SAME: Final = frozenset((*_ALIASES, "Alias", "Neg", "Paren", "SafeFunc", "Window"))
 """The nodes that have the type of what is in them."""
-_CONDITIONS: Final = frozenset(
-    "And Or Not Is In Like Between Exists EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ".split()
-)
+_LETTERS: Final = {
+    **dict.fromkeys(("And", "Or", "Not", "Is", "In", "Like", "Between", "Exists", "Boolean"), "O"),
+    **dict.fromkeys(("EQ", "NEQ", "GT", "GTE", "LT", "LTE", "NullSafeEQ", "NullSafeNEQ"), "O"),
+    "ByteString": "B",
+    "Interval": "V",
+    "Null": _NULL,
+    "ParseJSON": "J",
+    "RawString": "S",
+}
+"""The letters of the types of operators and literals."""
 _ELEMENTS: Final = {"S": "L", "I": "H"}
 """The letters of arrays by those of their elements."""
 _TIMES: Final = frozenset("DMPC")
@@ -86,7 +95,7 @@ _CHOICES: Final = frozenset(("Case", "Coalesce", "Greatest", "If", "Least", "Nul
 _BOTH: Final = ("this", "expression")
 _OPERANDS: Final = {
     **dict.fromkeys(("And", "Or"), dict.fromkeys(_BOTH, "O")),
-    **dict.fromkeys(("Not", "Where", "Having", "Qualify", "If"), {"this": "O"}),
+    **{name: {"this": "O"} for name in ("Not", "Where", "Having", "Qualify", "If")},
     **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor"), dict.fromkeys(_BOTH, "I")),
     **dict.fromkeys(("BitwiseLeftShift", "BitwiseRightShift"), dict.fromkeys(_BOTH, "I")),
     "BitwiseNot": {"this": "I"},
@@ -136,7 +145,9 @@ def _check_comparison(node: Any, text: str) -> None:
     found = _list_checks(node, [node.this, *others], _COMPARISONS[name], text)
     keys = list(dict.fromkeys(key for _, key in found))
     if keys:
-        node.replace(exp.paren(exp.and_(*(extract_member(exp.true(), key) for key in keys), node.copy())))
+        node.replace(
+            exp.paren(exp.and_(*(extract_member(exp.true(), key) for key in keys), node.copy()))
+        )
 
 
 def _check_choice(node: Any, text: str) -> None:
@@ -175,10 +186,8 @@ def _list_choices(node: Any) -> Iterator[Any]:
             yield from _list_choices(each)
 
 
-def _list_checks(
-    node: Any, values: Sequence[Any], name: str, text: str
-) -> list[tuple[Any, Any]]:
-    """Return values whose types DuckDB knows before a statement runs, each with the call that checks its type.
+def _list_checks(node: Any, values: Sequence[Any], name: str, text: str) -> list[tuple[Any, Any]]:
+    """Return values whose types only DuckDB knows, each with the call that checks its type.
 
     :raises SqlError: for types that the text tells.
     """
@@ -186,12 +195,14 @@ def _list_checks(
 
     skipped = exp.Tuple | exp.Struct | exp.Subquery | exp.Star
     known = [
-        each for each in values if isinstance(each, exp.Expression) and not isinstance(each, skipped)
+        each
+        for each in values
+        if isinstance(each, exp.Expression) and not isinstance(each, skipped)
     ]
     sides = [(each, _find_compared_type(each)) for each in known]
     told = [each for each in sides if each[1] and not isinstance(each[0], exp.Null)]
     untold = [each for each in sides if not each[1]]
-    first = (told or untold or [(None, "")])[0]
+    first: tuple[Any, str] = (*told, *untold, (None, ""))[0]
     for value, types in told[1:]:
         if {*types}.isdisjoint(first[1]):
             raise SqlError(
@@ -238,43 +249,25 @@ def _list_operands(node: Any) -> Mapping[str, str]:
 def find_type(node: Any) -> str:
     """Return the letter of a value's type as far as the text tells it, otherwise an empty text."""
     name = type(node).__name__
-    signature = find_signature(node)
-    if isinstance(getattr(node, "this", None), str) and _name_node(node) == "ERROR":
+    if _name_node(node) == "ERROR":
         return _NULL  # it has no value
-    if signature is not None and name != "If":
-        if signature.result != "this":
-            return signature.result.replace(ANY, "")
-        first = next((each for key in signature.arguments if (each := node.args.get(key))), None)
-        return find_type(first[0] if isinstance(first, list) else first) if first else ""
-    if name in _CONDITIONS:
-        return "O"
+    signature = find_signature(node) if name != "If" else None
+    if signature is not None:
+        return _find_result_type(node, signature)
     if name in _SAME:
         inner = node.this if node.this is not None else next(iter(node.expressions), None)
         return find_type(inner)
-    match name:
-        case "Literal":
-            return "S" if node.is_string else "I" if node.name.isdecimal() else "F"
-        case "Null":
-            return _NULL
-        case "Boolean":
-            return "O"
-        case "RawString":
-            return "S"
-        case "ByteString":
-            return "B"
-        case "Interval":
-            return "V"
-        case "ParseJSON":
-            return "J"
-        case "Cast" | "TryCast":
-            return _find_cast_type(node.to)
-        case "Array":
-            return _find_array_type(node)
-        case "Subquery" | "Select":
-            return _find_query_type(node)
-        case "If" | "Case":
-            return _find_common_type(node)
-    return ""
+    if name == "Literal":
+        return "S" if node.is_string else "I" if node.name.isdecimal() else "F"
+    find = _FINDERS.get(name)
+    return _LETTERS.get(name, "") if find is None else find(node)
+
+
+def _find_result_type(node: Any, signature: Signature) -> str:
+    if signature.result != "this":
+        return signature.result.replace(ANY, "")
+    first = next((each for key in signature.arguments if (each := node.args.get(key))), None)
+    return find_type(first[0] if isinstance(first, list) else first) if first else ""
 
 
 def _find_cast_type(kind: Any) -> str:
@@ -323,7 +316,9 @@ def _list_values(value: Any) -> Iterator[Any]:
     if isinstance(value, exp.Distinct):
         for each in value.expressions:
             yield from _list_values(each)
-    elif name in _ALIASES or name.startswith("TsOrDsTo") or isinstance(value, exp.Paren | exp.Alias):
+    elif (
+        name in _ALIASES or name.startswith("TsOrDsTo") or isinstance(value, exp.Paren | exp.Alias)
+    ):
         yield from _list_values(value.this)
     elif isinstance(value, exp.Subquery) and isinstance(value.this, exp.Select):
         if len(value.this.expressions) == 1 and not value.this.args.get("kind"):
@@ -340,11 +335,9 @@ def _check_value(node: Any, value: Any, types: str, text: str) -> None:
     found = find_type(value)
     if not found or (found == "A" and "A" not in types and not {*types}.isdisjoint("LH")):
         wanted = ", ".join(TYPES[each] for each in types)
-        checked = call(
-            "check_type", get_type_name(value), _write(wanted), _write(_name_node(node))
-        )
+        checked = call("check_type", get_type_name(value), _write(wanted), _write(_name_node(node)))
         known = extract_member(value, checked)
-        _replace(node, value, _convert_to_text(known, found) if _is_joined(node) else known)
+        _replace(value, _convert_to_text(known, found) if _is_joined(node) else known)
         return
     is_known = found == _NULL or found in types or (found in "LH" and "A" in types)
     # A literal STRING is coerced to a DATE or time.
@@ -397,7 +390,7 @@ def _convert_to_text(value: Any, found: str) -> Any:
     return choose_by_type(is_bytes, value, text)
 
 
-def _replace(node: Any, value: Any, checked: Any) -> None:
+def _replace(value: Any, checked: Any) -> None:
     """Replace a value, also where an aggregate of distinct values is ordered by it."""
     from sqlglot import expressions as exp
 
@@ -435,3 +428,14 @@ def extract_member(value: Any, key: Any) -> Any:
     member = exp.PropertyEQ(this=exp.to_identifier(_GIVEN), expression=value.copy())
     struct = exp.Struct(expressions=[member])
     return _call_duckdb("STRUCT_EXTRACT", [struct, key])
+
+
+_FINDERS: Final[dict[str, Callable[[Any], str]]] = {
+    "Array": _find_array_type,
+    "Case": _find_common_type,
+    "Cast": lambda node: _find_cast_type(node.to),
+    "If": _find_common_type,
+    "Select": _find_query_type,
+    "Subquery": _find_query_type,
+    "TryCast": lambda node: _find_cast_type(node.to),
+}

@@ -242,7 +242,7 @@ def _translate_to_json(node: Any, text: str) -> None:
 
 
 def _check_groups(node: Any, text: str) -> None:
-    """Refuse a pattern that is not known, because its groups decide what is extracted, or that has several."""
+    """Refuse a pattern that is no literal, as its groups decide what is extracted, or that has several."""
     from sqlglot import expressions as exp
 
     pattern = node.expression

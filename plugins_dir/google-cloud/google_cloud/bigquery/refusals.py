@@ -1,7 +1,7 @@
-"""Refusal of what has no translation: a function, argument, type, operator or clause is known, or refused by name.
+"""Refusal by name of what has no translation: functions, arguments, types, operators and clauses.
 
-sqlglot reads more than BigQuery's SQL, and writes what it does not know as it stands, so that DuckDB would give
-it a meaning of its own.
+sqlglot reads more than BigQuery's SQL, and writes what it does not know as it stands, so that DuckDB would
+give it a meaning of its own.
 """
 
 from __future__ import annotations
@@ -111,10 +111,12 @@ def _read_nodes() -> dict[str, frozenset[str]]:
 
 _KNOWN_NODES: Final = _read_nodes()
 _MADE: Final = frozenset(
-    "big_int binary coalesce date_part_boundary default_year empty_if_group_missing explode_array group "
-    "ignore_nulls is_bytes is_casefold is_left is_string length nested null_if_no_match "
-    "null_if_pos_overflow null_propagation pivot_column_naming position_text prefixed_pivot_columns safe scale "
-    "scalar_only struct_name_inheritance with_tz".split()
+    str.split(
+        "big_int binary coalesce date_part_boundary default_year empty_if_group_missing explode_array "
+        "group ignore_nulls is_bytes is_casefold is_left is_string length nested null_if_no_match "
+        "null_if_pos_overflow null_propagation pivot_column_naming position_text "
+        "prefixed_pivot_columns safe scale scalar_only struct_name_inheritance with_tz"
+    )
 )
 """What sqlglot adds to nodes itself."""
 _NAMES: Final = {
@@ -140,11 +142,14 @@ _NAMES: Final = {
 }
 """The names of functions that sqlglot reads in a way of its own, by the classes of their nodes."""
 _WORDS: Final = frozenset(
-    "ALL AND ANY ARRAY AS BETWEEN BY CASE CAST CLUSTER CUBE DISTINCT ELSE EXCEPT EXISTS EXTRACT FROM GROUPING "
-    "HAVING IN INSERT INTERVAL INTERSECT INTO IS JOIN LIKE LIMIT NOT OFFSET ON OPTIONS OR ORDER ORDINAL OVER "
-    "PARTITION PIVOT QUALIFY RANGE_BUCKET ROLLUP SAFE_CAST SAFE_OFFSET SAFE_ORDINAL SELECT SET SETS SOME "
-    "THEN UNION UNNEST UNPIVOT USING VALUES WEEK WHEN WHERE WITH BIGNUMERIC BYTES DECIMAL NUMERIC "
-    "BIGDECIMAL GENERATE_ARRAY KEY REPLACE RENAME".split()
+    str.split(
+        "ALL AND ANY ARRAY AS BETWEEN BY CASE CAST CLUSTER CUBE DISTINCT ELSE EXCEPT EXISTS EXTRACT "
+        "FROM GROUPING HAVING IN INSERT INTERVAL INTERSECT INTO IS JOIN LIKE LIMIT NOT OFFSET ON "
+        "OPTIONS OR ORDER ORDINAL OVER PARTITION PIVOT QUALIFY RANGE_BUCKET ROLLUP SAFE_CAST "
+        "SAFE_OFFSET SAFE_ORDINAL SELECT SET SETS SOME THEN UNION UNNEST UNPIVOT USING VALUES WEEK "
+        "WHEN WHERE WITH BIGNUMERIC BYTES DECIMAL NUMERIC BIGDECIMAL GENERATE_ARRAY KEY REPLACE "
+        "RENAME"
+    )
 )
 """Words of statements and types that a parenthesis may follow."""
 _NO_FUNCTION_BEFORE: Final = frozenset(
@@ -152,16 +157,22 @@ _NO_FUNCTION_BEFORE: Final = frozenset(
 )
 """The tokens after which a name with a parenthesis is no function, as in ``* REPLACE (a AS b)``."""
 _REFUSED_TOKENS: Final = frozenset(
-    "ARROW AT_GT CARET_AT DARROW DCOLON DIV DPIPE_SLASH GLOB HASH_ARROW ILIKE IRLIKE LAMBDA OVERLAPS RLIKE "
-    "SIMILAR_TO".split()
+    str.split(
+        "ARROW AT_GT CARET_AT DARROW DCOLON DIV DPIPE_SLASH GLOB HASH_ARROW ILIKE IRLIKE LAMBDA "
+        "OVERLAPS RLIKE SIMILAR_TO"
+    )
 )
 _TYPES: Final = frozenset(
-    "BIGINT INT SMALLINT TINYINT MEDIUMINT DOUBLE FLOAT DECIMAL BOOLEAN TEXT VARCHAR BINARY VARBINARY BLOB DATE "
-    "DATETIME TIMESTAMP TIMESTAMPTZ TIME ARRAY STRUCT JSON INTERVAL".split()
+    str.split(
+        "BIGINT INT SMALLINT TINYINT MEDIUMINT DOUBLE FLOAT DECIMAL BOOLEAN TEXT VARCHAR BINARY "
+        "VARBINARY BLOB DATE DATETIME TIMESTAMP TIMESTAMPTZ TIME ARRAY STRUCT JSON INTERVAL"
+    )
 )
 _TYPE_NAMES: Final = frozenset(
-    "INT64 INT INTEGER BIGINT SMALLINT TINYINT BYTEINT FLOAT64 NUMERIC DECIMAL BOOL BOOLEAN STRING BYTES DATE "
-    "DATETIME TIMESTAMP TIME ARRAY STRUCT JSON INTERVAL".split()
+    str.split(
+        "INT64 INT INTEGER BIGINT SMALLINT TINYINT BYTEINT FLOAT64 NUMERIC DECIMAL BOOL BOOLEAN "
+        "STRING BYTES DATE DATETIME TIMESTAMP TIME ARRAY STRUCT JSON INTERVAL"
+    )
 )
 
 
@@ -193,7 +204,11 @@ def refuse_tokens(text: str) -> None:
     for at, token in enumerate(tokens):
         before = tokens[at - 1].token_type.name if at else ""
         name, kind = token.text.upper(), token.token_type.name
-        is_call = _is_kind(tokens, at + 1, "L_PAREN") and kind not in ("STRING", "IDENTIFIER", "NUMBER")
+        is_call = _is_kind(tokens, at + 1, "L_PAREN") and kind not in (
+            "STRING",
+            "IDENTIFIER",
+            "NUMBER",
+        )
         is_call = is_call and before not in _NO_FUNCTION_BEFORE
         if kind in _REFUSED_TOKENS or (is_call and name in foreign):
             raise SqlError(
@@ -246,7 +261,7 @@ def _list_foreign_functions() -> frozenset[str]:
 
 
 def _is_foreign_type(tokens: Sequence[Any], at: int) -> bool:
-    """Return whether the token after an AS is the type of a CAST that BigQuery does not have, such as DOUBLE."""
+    """Return whether the token after an AS is a type of a CAST that BigQuery lacks, such as DOUBLE."""
     if tokens[at].text.upper() in _TYPE_NAMES:
         return False
     depth = 0
@@ -297,7 +312,11 @@ def list_values(node: Any) -> Iterator[tuple[str, Any]]:
     for key, value in node.args.items():
         name = key.rstrip("_")
         for each in value if isinstance(value, list) else [value]:
-            if each is None or each is False or (name in _MADE and not isinstance(each, exp.Column)):
+            if (
+                each is None
+                or each is False
+                or (name in _MADE and not isinstance(each, exp.Column))
+            ):
                 continue
             yield (key if key == "from_" and "to" in node.args else name), each
 
@@ -325,7 +344,9 @@ def _name_unit(unit: Any, node: Any) -> str:
     from sqlglot import expressions as exp
 
     if isinstance(unit, exp.WeekStart):
-        return "" if "expression" in node.args and not node.args.get("date_part_boundary") else "WEEK"
+        return (
+            "" if "expression" in node.args and not node.args.get("date_part_boundary") else "WEEK"
+        )
     return str(unit.name).upper()
 
 

@@ -1,7 +1,7 @@
-"""The functions of BigQuery's SQL that have a translation: their arguments, the types of these and of the result.
+"""The functions of BigQuery's SQL that have a translation, their arguments, and the types of both.
 
 A function that is not in the table is refused by its name, and so is an argument, or a type of an argument,
-that the table does not have. The values of the others are those of ``tests/plugins/cloud/googlesql_values.jsonl``.
+that the table does not have. ``tests/plugins/cloud/googlesql_values.jsonl`` has values of the others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TYPES: Final = {
     "L": "ARRAY<STRING>",
     "H": "ARRAY<INT64>",
 }
-"""The letters of types in the table. ``*`` is a value of any type, ``.`` what is not a value, such as a unit."""
+"""The letters of types in the table. ``*`` is any type, ``.`` what is not a value, such as a unit."""
 ANY: Final = "*"
 _TABLE: Final = """
 ABS                 this:IFN                                      = this
@@ -284,7 +284,7 @@ class Signature(msgspec.Struct, frozen=True):
 
     arguments: dict[str, Argument]
     result: str
-    """The letter of a type, ``*`` when it depends on the types of arguments, ``this`` for that of the first."""
+    """The letter of a type, ``*`` when it depends on arguments, ``this`` for that of the first."""
 
     @property
     def most(self) -> int | None:

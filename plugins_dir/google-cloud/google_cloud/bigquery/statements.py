@@ -59,9 +59,7 @@ def translate_statements(text: str) -> list[TranslatedStatement]:
     statements = parse_statements(text)
     refuse_tokens(text)
     found = [
-        _translate_statement(parsed, text, temporary)
-        for parsed in statements
-        if parsed is not None
+        _translate_statement(parsed, text, temporary) for parsed in statements if parsed is not None
     ]
     if not found:
         raise SqlError("There is no SQL.", "Write a statement, such as SELECT 1.")
@@ -312,7 +310,9 @@ def _lacks_columns(insert: Any) -> bool:
     from sqlglot import expressions as exp
 
     columns = insert.this.expressions if isinstance(insert.this, exp.Tuple) else []
-    return len(columns) == 1 and isinstance(columns[0], exp.Anonymous) and columns[0].name == "VALUES"
+    return (
+        len(columns) == 1 and isinstance(columns[0], exp.Anonymous) and columns[0].name == "VALUES"
+    )
 
 
 def _is_default(value: Any) -> bool:
