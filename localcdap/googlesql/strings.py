@@ -17,14 +17,15 @@ class StringError(ValueError):
 
 
 def soundex(text: str) -> str:
-    """Return the SOUNDEX code: a letter and three digits; empty when the text has no letter."""
+    """Return the SOUNDEX code: a letter, in its case, and three digits; empty when the text has no letter."""
     code, last = "", 0
-    for letter in text.upper():
+    for each in text:
+        letter = each.upper()
         if not ("A" <= letter <= "Z"):
             continue
         digit = _SOUNDS.get(letter, 0)
         if not code:
-            code = letter
+            code = each
         elif digit and digit != last:
             code += str(digit)
         if letter not in "HW":
@@ -59,7 +60,7 @@ def find_position(text: str, part: str, start: int = 1, occurrence: int = 1) -> 
         return 0
     at = start - 1 if start > 0 else len(text) + start
     while True:
-        found = text.find(part, at) if start > 0 else text.rfind(part, 0, at + len(part))
+        found = text.find(part, at) if start > 0 else text.rfind(part, 0, at + max(len(part), 1))
         if found < 0:
             return 0
         occurrence -= 1
@@ -68,3 +69,16 @@ def find_position(text: str, part: str, start: int = 1, occurrence: int = 1) -> 
         at = found + 1 if start > 0 else found - 1
         if at < 0:
             return 0
+
+
+def translate(text: str, source: str, target: str) -> str:
+    """Return a text with each letter of the source replaced by that of the target, or removed.
+
+    :raises StringError: for a letter that is twice in the source.
+    """
+    table: dict[int, str | None] = {}
+    for at, letter in enumerate(source):
+        if ord(letter) in table:
+            raise StringError(f'Duplicate character "{letter}" in TRANSLATE source characters')
+        table[ord(letter)] = target[at : at + 1] or None
+    return text.translate(table)

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.googlesql.assignments import check_assignment
 from localcdap.googlesql.casts import CastError, divide_numerics, parse_int64, to_string
 from localcdap.googlesql.fingerprint import farm_fingerprint
+from localcdap.googlesql.json_paths import find_json, find_scalar, list_json
 from localcdap.googlesql.json_strings import to_json_string
 from localcdap.googlesql.string_format import format_string
-from localcdap.googlesql.strings import StringError, find_position, normalize, soundex
+from localcdap.googlesql.strings import StringError, find_position, normalize, soundex, translate
+from localcdap.googlesql.type_names import check_compared, check_difference, check_type
 
 if TYPE_CHECKING:
     import duckdb
@@ -131,6 +133,9 @@ def _check_assignment(columns: str, values: str, inserts: bool) -> bool:
 _FUNCTIONS: Final[dict[str, tuple[Any, str]]] = {
     "fail": (_fail, "BIGINT"),
     "check_assignment": (_check_assignment, "BOOLEAN"),
+    "check_compared": (check_compared, "VARCHAR"),
+    "check_difference": (check_difference, "VARCHAR"),
+    "check_type": (check_type, "VARCHAR"),
     "format": (_format, "VARCHAR"),
     "farm_fingerprint": (_unless_null(lambda v: farm_fingerprint(_encode(v))), "BIGINT"),
     "divide_numerics": (_unless_null(divide_numerics), "DECIMAL(38, 9)"),
@@ -139,11 +144,16 @@ _FUNCTIONS: Final[dict[str, tuple[Any, str]]] = {
     "to_json_string": (to_json_string, "VARCHAR"),
     "to_string": (_unless_null(to_string), "VARCHAR"),
     "to_string_or_null": (_unless_null(_to_string_or_null), "VARCHAR"),
+    "json_scalar": (_unless_null(find_scalar), "VARCHAR"),
+    "json_part": (_unless_null(find_json), "VARCHAR"),
+    "json_parts": (_unless_null(list_json), "VARCHAR[]"),
+    "reverse": (_unless_null(lambda v: v[::-1]), "VARCHAR"),
     "shift": (_unless_null(_shift), "BIGINT"),
     "instr": (_unless_null(find_position), "BIGINT"),
     "soundex": (_unless_null(soundex), "VARCHAR"),
     "normalize": (_unless_null(normalize), "VARCHAR"),
     "casefold": (_unless_null(lambda v, form: normalize(v, form, folds_case=True)), "VARCHAR"),
+    "translate": (_unless_null(translate), "VARCHAR"),
     "upper_unicode": (_unless_null(str.upper), "VARCHAR"),
     "sha512": (_unless_null(lambda v: hashlib.sha512(_encode(v)).digest()), "BLOB"),
     "to_code_points": (_unless_null(_list_code_points), "BIGINT[]"),
@@ -199,9 +209,15 @@ _START: Final = "CASE WHEN p = 0 OR p < -length(v) THEN 1 ELSE p END"
 _SPACES: Final = r"[\s\v\x{85}\x{a0}\x{2028}\x{2029}\p{Zs}]+"
 _INDEX: Final = _fail_with("'Array index ' || i || ' is out of bounds'")
 _FLOAT_ERROR: Final = "'Floating point error in function: {}(' || {} || ')'"
+_PAD_SIZE: Final = "'Second argument (output size) for LPAD/RPAD cannot be negative'"
+_PAD_PATTERN: Final = "'Third argument (pad pattern) for LPAD/RPAD cannot be empty'"
 _NOT_FINITE: Final = "(isinf({0}) OR isnan({0}))"
 _OVERFLOW: Final = "'date or time overflow: year ' || year(v)"
+_DOUBLE_OVERFLOW: Final = _fail_with("'double overflow'")
+_DATE_OVERFLOW: Final = _fail_with(f"'date or time overflow: ' || {_TEXT}")
+_DATES: Final = "('DATE', 'TIMESTAMP', 'TIMESTAMP WITH TIME ZONE')"
 _IS_VALUE: Final = "isfinite(CAST({} AS DOUBLE))"
+_IS_NUMBER: Final = "NOT isnan(CAST(v AS DOUBLE))"
 _MINUTES: Final = "datediff('minute', v AT TIME ZONE 'UTC', v AT TIME ZONE z)"
 _MACROS: Final = (
     f"equal(a, b) AS a = b AND (NOT {_NAN.format('a')} OR b IS NULL)",
@@ -211,6 +227,19 @@ _MACROS: Final = (
     (
         "check_year(v) AS CASE WHEN year(v) NOT BETWEEN 1 AND 9999 THEN cast_to_type(CAST("
         f"{_fail_with(_OVERFLOW)} AS VARCHAR), v) ELSE v END"
+    ),
+    f"is_nan(v) AS {_NAN.format('v')}",
+    "is_no_nan(v) AS CASE WHEN typeof(v) <> 'DOUBLE' THEN TRUE ELSE NOT isnan(CAST(v AS DOUBLE)) END",
+    "is_finite(v) AS typeof(v) <> 'DOUBLE' OR isfinite(CAST(v AS DOUBLE))",
+    (
+        "result(v, is_of_numbers) AS CASE WHEN typeof(v) = 'DOUBLE' AND NOT isfinite(CAST(v AS DOUBLE)) "
+        f"AND is_of_numbers THEN cast_to_type({_DOUBLE_OVERFLOW}, v) "
+        f"WHEN typeof(v) IN {_DATES} AND regexp_matches({_TEXT}, '^[0-9]{{5}}|BC') "
+        f"THEN cast_to_type(CAST({_DATE_OVERFLOW} AS VARCHAR), v) ELSE v END"
+    ),
+    (
+        "json_value(v, p) AS CASE WHEN typeof(v) = 'JSON' THEN json_extract_string(v, p) "
+        f"ELSE googlesql_json_scalar({_TEXT}, p) END"
     ),
     f"less(a, b) AS a < b AND (NOT {_NAN.format('b')} OR a IS NULL)",
     f"less_or_equal(a, b) AS a <= b AND (NOT {_NAN.format('b')} OR a IS NULL)",
@@ -256,6 +285,11 @@ _MACROS: Final = (
         "repeat(v, n) AS repeat(v, "
         f"{_refuse_negative('n', 'Second argument (repeat count) for REPEAT cannot be negative')})"
     ),
+    *(
+        f"{name}(v, n, p) AS {name}(v, CAST(CASE WHEN n < 0 THEN {_fail_with(_PAD_SIZE)} "
+        f"WHEN p = '' THEN {_fail_with(_PAD_PATTERN)} ELSE n END AS INTEGER), p)"
+        for name in ("lpad", "rpad")
+    ),
     (
         "byte_length(v) AS CASE WHEN typeof(v) = 'BLOB' THEN octet_length(CAST(v AS BLOB)) "
         f"ELSE octet_length(encode({_TEXT})) END"
@@ -270,6 +304,24 @@ _MACROS: Final = (
     "floor_divide(v, n) AS (v - (v % n + n) % n) // n",
     "sqrt(v) AS "
     + _check_float("sqrt(v)", "v < 0", "'Argument to SQRT cannot be negative: ' || v"),
+    "log10(v) AS " + _check_float("log10(v)", "v <= 0", _FLOAT_ERROR.format("LOG10", "v")),
+    *(
+        f"{name}(v) AS " + _check_float(f"{name}(v)", wrong, _FLOAT_ERROR.format(name.upper(), "v"))
+        for name, wrong in (
+            ("acos", f"abs(v) > 1 AND {_IS_NUMBER}"),
+            ("acosh", "v < 1"),
+            ("asin", f"abs(v) > 1 AND {_IS_NUMBER}"),
+            ("atanh", f"abs(v) >= 1 AND {_IS_NUMBER}"),
+            ("cosh", f"isinf(cosh(v)) AND {_IS_VALUE.format('v')}"),
+            ("sinh", f"isinf(sinh(v)) AND {_IS_VALUE.format('v')}"),
+        )
+    ),
+    "error(v) AS error(coalesce(v, 'ERROR function called with NULL value'))",
+    (
+        "ascii(v) AS CASE WHEN ascii(v) > 127 THEN "
+        + _fail_with("'Argument to ASCII is not a structurally valid ASCII string: ' || v")
+        + " ELSE ascii(v) END"
+    ),
     "ln(v) AS " + _check_float("ln(v)", "v <= 0", _FLOAT_ERROR.format("LN", "v")),
     "log(v, b) AS "
     + _check_float(

@@ -71,18 +71,21 @@ def _translate_rounding(node: Any, _: str) -> None:
     if digits is not None and not isinstance(digits, exp.Literal):
         node.set("decimals", exp.cast(digits.copy(), "INT", dialect="duckdb"))
     operands = list_operands(node.this)
-    if operands:
+    if not operands:
+        node.replace(exp.cast(node.copy(), "DOUBLE"))
+    else:
         names = [get_type_name(node.this), exp.Literal.string("INT")]
         test = exp.Anonymous(this="CONTAINS", expressions=names)
         node.replace(choose_by_type(test, exp.cast(node.copy(), "DOUBLE"), node))
 
 
 def _translate_padding(node: Any, _: str) -> None:
+    """Pad with a pattern, by default blanks, to a size that must not be negative."""
     from sqlglot import expressions as exp
 
-    size = node.expression
-    if not isinstance(size, exp.Literal):
-        node.set("expression", exp.cast(size.copy(), "INT", dialect="duckdb"))
+    pattern = node.args.get("fill_pattern") or exp.Literal.string(" ")
+    size = exp.cast(node.expression.copy(), "INT", dialect="duckdb")
+    node.replace(call("lpad" if node.args["is_left"] else "rpad", node.this, size, pattern))
 
 
 def _translate_sum(node: Any, _: str) -> None:
@@ -177,11 +180,18 @@ def _compare(name: str, *, both: bool, swaps: bool = False) -> Callable[[Any, st
 
 
 def _translate_null_if(node: Any, _: str) -> None:
+    """Return the first value in the type that both have in common; DuckDB keeps its own."""
     from sqlglot import expressions as exp
 
-    if _can_be_nan(node.this) and _can_be_nan(node.expression):
-        equal = call("equal", node.this, node.expression)
-        node.replace(exp.case().when(equal, exp.Null()).else_(node.this.copy()))
+    compares_nan = _can_be_nan(node.this) and _can_be_nan(node.expression)
+    plain = exp.EQ(this=exp.paren(node.this.copy()), expression=exp.paren(node.expression.copy()))
+    equal = call("equal", node.this, node.expression) if compares_nan else plain
+    node.replace(
+        exp.case()
+        .when(equal, exp.Null())
+        .when(exp.false(), node.expression.copy())
+        .else_(node.this.copy())
+    )
 
 
 def _translate_case(node: Any, _: str) -> None:
@@ -230,6 +240,9 @@ def _translate_safe(name: str) -> Callable[[Any, str], None]:
 
         operands = {key: exp.paren(value.copy()) for key, value in node.args.items() if value}
         made = getattr(exp, name)(**operands)
+        if name != "Neg":
+            finite = exp.and_(*(call("is_finite", each) for each in operands.values()))
+            made = call("result", made, finite)
         node.replace(exp.Anonymous(this="TRY", expressions=[made]))
 
     return translate

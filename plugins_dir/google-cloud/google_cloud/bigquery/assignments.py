@@ -56,7 +56,7 @@ def _check_branch(merge: Any, branch: Any, target: Any) -> None:
         checked.set("alias", alias and alias.copy())
         merge.set("using", checked)
     elif isinstance(branch, exp.Insert) and isinstance(branch.expression, exp.Tuple):
-        columns = _get_row_type(target, branch.this.expressions)
+        columns = _get_row_type(target, branch.this.expressions if branch.this else [])
         _check_values([branch.expression.expressions], columns, inserts=True)
 
 

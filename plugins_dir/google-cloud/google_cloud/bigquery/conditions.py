@@ -7,20 +7,36 @@ from typing import Any, Final
 
 from .casts import ROUNDED
 from .expressions import translate_expressions, translate_type
+from .refusals import get_function_name, refuse_tokens, refuse_unknown
 from .sql import SqlError, build_translation_error, describe_position, format_sql, parse_condition
 
 _SIDES: Final = {"": "held", "T": "held", "S": "given"}
 """The two sides of CDAP's MERGE, and those of :class:`localcdap.api.tables.TableWrite`."""
 
 
+_FUNCTIONS: Final = frozenset(
+    str.split(
+        "ABS CHARACTER_LENGTH CHAR_LENGTH COALESCE CONCAT CURRENT_DATE CURRENT_TIMESTAMP DATE "
+        "DATE_ADD DATE_DIFF DATE_SUB ENDS_WITH IF IFNULL IS_NAN LENGTH LOWER NULLIF STARTS_WITH "
+        "STRUCT SUBSTR SUBSTRING TIMESTAMP TIMESTAMP_ADD TIMESTAMP_SUB UPPER"
+    )
+)
+"""The functions to which Spark gives the meaning of BigQuery."""
+
+
 def to_spark_condition(
-    text: str, table: str = "", columns: Sequence[str] = (), fractions: Collection[str] = ()
+    text: str,
+    table: str = "",
+    columns: Sequence[str] = (),
+    fractions: Collection[str] = (),
+    texts: Collection[str] = (),
 ) -> str:
     """Translate a condition to Spark's SQL.
 
     :param table: the name that may qualify columns.
     :param columns: the columns of the table; their case does not matter.
     :param fractions: those that can be NaN, in the case of the table.
+    :param texts: those that are STRINGs, which casts of Spark read in another way.
     :raises SqlError: when the text is not a condition, or Spark has no equivalent.
     """
     from sqlglot import expressions as exp
@@ -35,6 +51,8 @@ def to_spark_condition(
                 _resolve_column(node, table, known)
             case exp.DataType():
                 translate_type(node)
+            case exp.Cast() | exp.TryCast() if _reads_text(node, texts):
+                raise build_translation_error(node, text, "Convert the column in the pipeline.")
             case exp.EQ() | exp.NEQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
                 _compare_nan(node, fractions)
             case exp.Cast() | exp.TryCast() if node.to.this is exp.DataType.Type.BIGINT:
@@ -77,8 +95,18 @@ def _refuse(parsed: Any, text: str) -> None:
     """
     from sqlglot import expressions as exp
 
+    refuse_tokens(text)
+    refuse_unknown(parsed, text)
     for node in parsed.walk():
+        name = get_function_name(node) if isinstance(node, exp.Func) else ""
+        if name and name not in _FUNCTIONS:
+            raise SqlError(
+                f"'{name}' is not translated in a filter{describe_position(text, node)}.",
+                f"Use one of {', '.join(sorted(_FUNCTIONS))}, or a filter in the pipeline.",
+            )
         match node:
+            case exp.Substring() if not _is_position(node.args.get("start")):
+                raise build_translation_error(node, text, "Write a position from 1.")
             case exp.Table() if node.name:
                 raise SqlError(
                     f"A condition cannot read another table: '{node.name}'{describe_position(text, node)}.",
@@ -92,6 +120,21 @@ def _refuse(parsed: Any, text: str) -> None:
                 )
             case exp.DataType() if node.this is exp.DataType.Type.TIME:
                 raise build_translation_error(node.parent, text, "Use EXTRACT(HOUR FROM …).")
+
+
+def _is_position(node: Any) -> bool:
+    from sqlglot import expressions as exp
+
+    return isinstance(node, exp.Literal) and bool(node.name.strip("0"))
+
+
+def _reads_text(cast: Any, texts: Collection[str]) -> bool:
+    """Return whether a cast reads a column that is a STRING as another type."""
+    from sqlglot import expressions as exp
+
+    kind = cast.to.this.name
+    is_column = isinstance(cast.this, exp.Column) and cast.this.name in texts
+    return is_column and kind not in ("TEXT", "VARCHAR", "BINARY")
 
 
 def _resolve_column(column: Any, table: str, known: dict[str, str]) -> None:
@@ -125,6 +168,8 @@ def to_duckdb_condition(text: str) -> str:
                 "Write the column alone, or as T.column.",
             )
         column.set("table", exp.to_identifier(side))
+    refuse_tokens(text)
+    refuse_unknown(wrapped, text)
     translate_expressions(wrapped, text)
     return format_sql(wrapped.this, "duckdb")
 

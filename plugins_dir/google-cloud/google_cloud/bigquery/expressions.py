@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from .argument_types import check_argument_types
 from .arithmetic import ARITHMETIC
 from .calls import call
 from .casts import CASTS, NUMERIC
 from .formats import translate_format, translate_time_format
 from .functions import FUNCTIONS, refuse_months
 from .literals import type_literals
+from .ranges import check_ranges
 from .sql import build_translation_error
 
 _INTEGERS: Final = ("INT", "SMALLINT", "TINYINT", "MEDIUMINT")
@@ -29,6 +31,8 @@ def translate_expressions(parsed: Any, text: str) -> None:
     :param text: the text of the statement, for positions in errors.
     :raises SqlError: for an expression without an equivalent.
     """
+    check_argument_types(parsed, text)
+    check_ranges(parsed, text)
     type_literals(parsed, text)
     # Inner nodes are translated before outer ones.
     for node in reversed(list(parsed.walk())):

@@ -68,6 +68,11 @@ _RULES: Final = (
         "Correct the literal, or convert it, for example with PARSE_DATE.",
     ),
     _Rule(
+        r"'(?P<name>\S+)' of (?P<whole>.*) is not translated",
+        "'{name}' of {whole} is not translated",
+        "Convert the value with CAST, or write it in another way.",
+    ),
+    _Rule(
         r"Overflow in \w+ of DECIMAL.*? \((?P<values>.*)\)",
         "numeric overflow: {values}",
         "Calculate with FLOAT64.",

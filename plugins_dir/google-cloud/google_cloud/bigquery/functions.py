@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
+
+from localcdap.googlesql.json_paths import JsonPathError, read_path
 
 from .calls import (
     call,
@@ -15,7 +17,7 @@ from .calls import (
     list_operands,
 )
 from .casts import NUMERIC
-from .sql import SqlError, build_translation_error, describe_position
+from .sql import SqlError, build_translation_error, describe_position, find_second_argument
 
 _Translation = Callable[[Any, str], None]
 
@@ -76,11 +78,11 @@ def _translate_like(node: Any, _: str) -> None:
 
 def _translate_element(node: Any, _: str) -> None:
     """Make an index out of bounds fail, which is null in DuckDB."""
-    offset = node.args.get("offset")
-    if offset is None or node.args.get("safe"):
+    index = node.expressions[0]
+    if node.args.get("safe") or index.is_string:
         return
-    name = "element" if offset == 1 else "element_from_zero"
-    node.replace(call(name, node.this, node.expressions[0]))
+    name = "element" if node.args.get("offset") == 1 else "element_from_zero"
+    node.replace(call(name, node.this, index))
 
 
 def _translate_array_slice(node: Any, _: str) -> None:
@@ -126,6 +128,14 @@ def _translate_array_aggregate(node: Any, _: str) -> None:
     outer = node.parent if isinstance(node.parent, exp.IgnoreNulls | exp.RespectNulls) else node
     arguments = [outer.copy(), exp.Literal.number(1), count]
     outer.replace(exp.Anonymous(this="LIST_SLICE", expressions=arguments))
+
+
+def _translate_conditional_count(node: Any, _: str) -> None:
+    """Count the values for which a condition is true; DuckDB's sum of no values would be null."""
+    from sqlglot import expressions as exp
+
+    counted = exp.case().when(node.this.copy(), exp.Literal.number(1))
+    node.replace(exp.Count(this=counted, big_int=True))
 
 
 def _translate_text_aggregate(node: Any, _: str) -> None:
@@ -202,18 +212,27 @@ def _calculate(name: str) -> _Translation:
     """Return the translation of a function on numbers, whose result is a NUMERIC if an argument is one."""
 
     def translate(node: Any, _: str) -> None:
-        from sqlglot import expressions as exp
-
         arguments = list_arguments(node)
+        is_decimal = node.meta.get("bigquery_name", "").upper() == "LOG10"
+        if is_decimal:
+            node.replace(_convert_to_numeric(call("log10", arguments[1]), arguments[1:]))
+            return
         if name == "log":
             arguments.reverse()
         made = call(name if len(arguments) > 1 or name != "log" else "ln", *arguments)
-        operands = [operand for each in arguments for operand in list_operands(each)]
-        if operands:
-            made = choose_by_type(is_numeric(operands), exp.cast(made, NUMERIC), made)
-        node.replace(made)
+        node.replace(_convert_to_numeric(made, arguments))
 
     return translate
+
+
+def _convert_to_numeric(made: Any, arguments: Sequence[Any]) -> Any:
+    """Return the result of a function as a NUMERIC if an argument is one."""
+    from sqlglot import expressions as exp
+
+    operands = [operand for each in arguments for operand in list_operands(each)]
+    if not operands:
+        return made
+    return choose_by_type(is_numeric(operands), exp.cast(made, NUMERIC), made)
 
 
 def _translate_to_json(node: Any, text: str) -> None:
@@ -223,15 +242,24 @@ def _translate_to_json(node: Any, text: str) -> None:
 
 
 def _check_groups(node: Any, text: str) -> None:
-    """Refuse a pattern with several groups, of which BigQuery would not know which to extract."""
+    """Refuse a pattern that is no literal, as its groups decide what is extracted, or that has several."""
+    from sqlglot import expressions as exp
+
     pattern = node.expression
-    if not pattern.is_string:
-        return
+    if not (pattern.is_string or isinstance(pattern, exp.RawString | exp.Null)):
+        raise build_translation_error(node, text, "Write the pattern as a text in quotes.")
+    for key in ("position", "occurrence"):
+        number = node.args.get(key)
+        is_positive = isinstance(number, exp.Literal) and number.name.strip("0")
+        if number is not None and not is_positive:
+            raise build_translation_error(node, text, f"Write the {key} as a number from 1.")
     try:
-        groups = re.compile(pattern.name).groups
+        compiled = re.compile(pattern.name)
     except re.error:  # a pattern that only RE2 reads
         return
-    if groups > 1:
+    if isinstance(node, exp.RegexpExtractAll) and compiled.fullmatch("") is not None:
+        raise build_translation_error(node, text, "Write a pattern that no empty text matches.")
+    if compiled.groups > 1:
         raise SqlError(
             "Regular expressions passed into extraction functions must not have more than 1 "
             f"capturing group{describe_position(text, node)}.",
@@ -239,13 +267,69 @@ def _check_groups(node: Any, text: str) -> None:
         )
 
 
-def _translate_json(node: Any, _: str) -> None:
+def _check_offset(node: Any, text: str) -> None:
+    """Refuse an offset of LAG or LEAD that may be negative, with which DuckDB looks to the other side."""
+    from sqlglot import expressions as exp
+
+    offset = node.args.get("offset")
+    if offset is not None and not isinstance(offset, exp.Literal):
+        raise build_translation_error(node, text, "Write the offset as a number.")
+
+
+def _translate_series(node: Any, _: str) -> None:
+    """Fail for a step of 0, with which DuckDB's series is empty."""
+    from sqlglot import expressions as exp
+
+    step = node.args.get("step")
+    if step is not None:
+        failed = call("fail", exp.Literal.string("Sequence step cannot be 0."))
+        is_zero = exp.EQ(this=step.copy(), expression=exp.Literal.number(0))
+        node.set("step", exp.case().when(is_zero, failed).else_(step.copy()))
+
+
+def _translate_split(node: Any, _: str) -> None:
+    """Split by a null separator to null; sqlglot would leave the text whole."""
+    from sqlglot import expressions as exp
+
+    if isinstance(node.expression, exp.Null):
+        node.replace(exp.null())
+
+
+def _translate_json(node: Any, text: str) -> None:
     """Extract a STRING from a STRING; from a JSON, a JSON."""
     from sqlglot import expressions as exp
 
+    path = _find_path(node, text)
     names = [get_type_name(node.this), exp.Literal.string("JSON")]
     test = exp.Anonymous(this="CONTAINS", expressions=names)
-    node.replace(choose_by_type(test, node, exp.cast(node.copy(), "TEXT")))
+    found = exp.Anonymous(this="JSON_EXTRACT", expressions=[node.this.copy(), path])
+    node.replace(choose_by_type(test, found, call("json_part", node.this, path)))
+
+
+def _call_with_path(name: str) -> _Translation:
+    """Return the translation that calls a function of the store with a value and a path."""
+    return lambda node, text: node.replace(call(name, node.this, _find_path(node, text)))
+
+
+def _find_path(node: Any, text: str) -> Any:
+    """Return the path of a JSON function as it is written; sqlglot reads more paths than BigQuery.
+
+    :raises SqlError: for a path that is no literal, or has a step without a translation.
+    """
+    from sqlglot import expressions as exp
+
+    path = find_second_argument(text, node.meta.get("start"))
+    if path is None:
+        raise build_translation_error(node, text, "Write the path as a text in quotes.")
+    try:
+        steps = read_path(path)
+    except JsonPathError as error:
+        raise SqlError(
+            f"'{path}' is not translated: {error}{describe_position(text, node)}.",
+            "Write a path such as $.name, $['name'] or $.list[0].",
+        ) from None
+    parts = [f"[{step}]" if isinstance(step, int) else f'."{step}"' for step in steps]
+    return exp.Literal.string("".join(("$", *parts)))
 
 
 def _translate_named(node: Any, text: str) -> None:
@@ -273,9 +357,29 @@ def refuse_months(node: Any, text: str) -> None:
         )
 
 
-_NAMED: Final[dict[str, _Translation]] = {"IEEE_DIVIDE": _translate_ieee_division}
+def _translate_error(node: Any, _: str) -> None:
+    node.replace(call("error", *node.expressions))
+
+
+def _translate_current_time(node: Any, _: str) -> None:
+    from sqlglot import expressions as exp
+
+    zone = node.this.copy() if node.this else exp.Literal.string("UTC")
+    moment = exp.AtTimeZone(this=exp.CurrentTimestamp(), zone=zone)
+    node.replace(exp.cast(exp.paren(moment), "TIME"))
+
+
+_NAMED: Final[dict[str, _Translation]] = {
+    "ERROR": _translate_error,
+    "IEEE_DIVIDE": _translate_ieee_division,
+}
 FUNCTIONS: Final[dict[str, _Translation]] = {
     "Anonymous": _translate_named,
+    "Acos": _call("acos"),
+    "Acosh": _call("acosh"),
+    "Asin": _call("asin"),
+    "Atanh": _call("atanh"),
+    "Ascii": _call("ascii"),
     "ArrayAgg": _translate_array_aggregate,
     "ArrayFirst": _translate_array_end(1),
     "ArrayLast": _translate_array_end(-1),
@@ -284,10 +388,18 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "ByteLength": _call("byte_length"),
     "CodePointsToBytes": _call("code_points_to_bytes"),
     "CodePointsToString": _call("code_points_to_string"),
+    "CountIf": _translate_conditional_count,
+    "CurrentTime": _translate_current_time,
+    "Cosh": _call("cosh"),
     "DateFromUnixDate": _translate_date_from_unix,
     "Exp": _calculate("exp"),
     "FarmFingerprint": _call("farm_fingerprint"),
+    "GenerateSeries": _translate_series,
     "GroupConcat": _translate_text_aggregate,
+    "Lag": _check_offset,
+    "Lead": _check_offset,
+    "JSONExtractArray": _call_with_path("json_parts"),
+    "JSONExtractScalar": _call_with_path("json_value"),
     "JSONExtract": _translate_json,
     "Left": _translate_size("left", "expression"),
     "Like": _translate_like,
@@ -299,16 +411,20 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "RegexpExtract": _check_groups,
     "RegexpExtractAll": _check_groups,
     "Repeat": _translate_size("repeat", "times"),
+    "Reverse": _call("reverse"),
     "Right": _translate_size("right", "expression"),
     "SHA2Digest": _translate_hash,
     "SafeConvertBytesToString": _call("bytes_to_string"),
+    "Sinh": _call("sinh"),
     "Soundex": _call("soundex"),
+    "Split": _translate_split,
     "Sqrt": _calculate("sqrt"),
     "StrPosition": _translate_position,
     "String": _translate_string,
     "Substring": _translate_substring,
     "Time": _translate_time,
     "ToCodePoints": _call("to_code_points"),
+    "Translate": _call("translate"),
     "Trim": _translate_trim,
     "TsOrDsToTime": _translate_time,
     "Unicode": _call("unicode"),

@@ -11,12 +11,16 @@ _ARITHMETIC: Final = ("Add", "Sub", "Mul", "Div", "Mod", "IntDiv")
 _BITS: Final = ("And", "LeftShift", "Not", "Or", "RightShift", "Xor")
 _WHOLE_PARENTS: Final = (
     *("Alias", "Array", "PropertyEQ", "Struct"),
-    *(f"Bitwise{name}" for name in _BITS),
+    *(f"Bitwise{name}" for name in (*_BITS, "Count")),
     *("Case", "Coalesce", "Greatest", "If", "IntDiv", "Least", "Max", "Min", "Mod", "Mul", "Sum"),
 )
 """The nodes of sqlglot whose type is that of the whole numbers in them. Not among them: nodes in which a
 literal is a position or a limit (Bracket, Limit, Offset, Ordered, Group, Interval, DataTypeParam)."""
-_SAME_TYPE: Final = (*_ARITHMETIC, "Case", "Coalesce", "If", "Greatest", "Least", "Nullif")
+_SAFE: Final = ("SafeAdd", "SafeDivide", "SafeMultiply", "SafeSubtract")
+_SAME_TYPE: Final = (
+    *(*_ARITHMETIC, *_SAFE, "Log", "Pow"),
+    *("Case", "Coalesce", "If", "Greatest", "Least", "Nullif"),
+)
 """The nodes of sqlglot in which a fraction has the type of its neighbours."""
 _EXACT_PARENTS: Final = (
     *("EQ", "NEQ", "GT", "GTE", "LT", "LTE", "Between", "In", "NullSafeEQ", "NullSafeNEQ"),
@@ -61,7 +65,7 @@ def _refuse_large(literal: Any, text: str) -> None:
         message = f"Invalid integer literal: {literal.name}"
         raise SqlError(
             f"{message}{describe_position(text, literal)}.",
-            f"Write it as BIGNUMERIC '{literal.name}'.",
+            f"Write it as NUMERIC '{literal.name}'.",
         )
 
 
@@ -87,12 +91,7 @@ def _type_fraction(node: Any) -> Any:
     if parent not in _SAME_TYPE:
         return fraction
     others = [each for each in _list_neighbours(node) if each is not node]
-    neighbours = [
-        operand
-        for each in others
-        if not isinstance(each, exp.Predicate)  # such as the condition of an IF
-        for operand in list_operands(each)
-    ]
+    neighbours = [operand for each in others for operand in list_operands(each)]
     if not neighbours:
         return fraction
     return choose_by_type(is_numeric(neighbours), node.copy(), fraction)
@@ -105,6 +104,8 @@ def _list_neighbours(node: Any) -> list[Any]:
     parent = node.parent
     if isinstance(parent, exp.If) and isinstance(parent.parent, exp.Case):
         parent = parent.parent
+    if isinstance(parent, exp.If):
+        return [each for key in ("true", "false") if (each := parent.args.get(key)) is not None]
     if not isinstance(parent, exp.Case):
         return list_arguments(parent)
     results = [each.args["true"] for each in parent.args["ifs"]]

@@ -102,8 +102,9 @@ class BigQuerySource(BatchSource):
         if config.filter:
             types = dict(rows.dtypes)
             fractions = [name for name in rows.columns if types[name] in ("double", "float")]
+            texts = [name for name in rows.columns if types[name] == "string"]
             condition = to_spark_condition(
-                config.filter, config.table.strip(), rows.columns, fractions
+                config.filter, config.table.strip(), rows.columns, fractions, texts
             )
             rows = rows.where(condition)
         if held is not None:

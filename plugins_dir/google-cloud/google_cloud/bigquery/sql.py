@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 _BIGQUERY: Final = "bigquery"
@@ -86,12 +88,35 @@ def format_position(text: str, start: int) -> str:
     return f" (line {line}, column {start - text.rfind(chr(10), 0, start)})"
 
 
-def list_starts(text: str) -> list[int]:
-    """Return where each of the statements begins."""
+@functools.lru_cache(maxsize=4)
+def tokenize(text: str) -> Sequence[Any]:
+    """Return the tokens of a text."""
     from sqlglot.dialects.dialect import Dialect
 
+    return tuple(Dialect.get_or_raise(_BIGQUERY).tokenize(text))
+
+
+def find_second_argument(text: str, start: int | None) -> str | None:
+    """Return the text of a call's second argument, ``$`` if it has none, None if it is no literal."""
+    tokens = tokenize(text)
+    at = next((at for at, token in enumerate(tokens) if token.start == start), None)
+    depth = 0
+    for number in range(at + 1, len(tokens)) if at is not None else ():
+        kind = tokens[number].token_type.name
+        depth += (kind in ("L_PAREN", "L_BRACKET")) - (kind in ("R_PAREN", "R_BRACKET"))
+        if depth == 0:
+            return "$"
+        if kind == "COMMA" and depth == 1:
+            path, after = tokens[number + 1], tokens[number + 2].token_type.name
+            is_text = path.token_type.name in ("STRING", "RAW_STRING") and after == "R_PAREN"
+            return str(path.text) if is_text else None
+    return None
+
+
+def list_starts(text: str) -> list[int]:
+    """Return where each of the statements begins."""
     starts, is_first = [], True
-    for token in Dialect.get_or_raise(_BIGQUERY).tokenize(text):
+    for token in tokenize(text):
         if token.token_type.name == "SEMICOLON":
             is_first = True
         elif is_first:
@@ -102,8 +127,19 @@ def list_starts(text: str) -> list[int]:
 
 def build_translation_error(node: Any, text: str, action: str) -> SqlError:
     """Return the error to raise for an expression that cannot be translated."""
-    shown = node.sql(dialect=_BIGQUERY)
+    shown = _remove_checks(node).sql(dialect=_BIGQUERY)
     return SqlError(f"'{shown}' is not translated{describe_position(text, node)}.", action)
+
+
+def _remove_checks(node: Any) -> Any:
+    """Return a copy of a node without the checks of types, which have the value as a member of a struct."""
+    from sqlglot import expressions as exp
+
+    wrapped = exp.Paren(this=node.copy())
+    for each in list(wrapped.find_all(exp.Anonymous)):
+        if each.name == "STRUCT_EXTRACT" and isinstance(each.expressions[0], exp.Struct):
+            each.replace(each.expressions[0].expressions[0].expression)
+    return wrapped.this
 
 
 def _parse(text: str) -> Any:

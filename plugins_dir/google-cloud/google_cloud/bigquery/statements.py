@@ -20,6 +20,7 @@ from .created import (
     reject_temporary,
 )
 from .expressions import translate_expressions
+from .refusals import refuse_tokens, refuse_unknown
 from .sql import (
     INGESTION_TIMES,
     SqlError,
@@ -55,10 +56,10 @@ def translate_statements(text: str) -> list[TranslatedStatement]:
     :raises SqlError: for the first expression that cannot be parsed or translated, with its position.
     """
     temporary: set[str] = set()
+    statements = parse_statements(text)
+    refuse_tokens(text)
     found = [
-        _translate_statement(parsed, text, temporary)
-        for parsed in parse_statements(text)
-        if parsed is not None
+        _translate_statement(parsed, text, temporary) for parsed in statements if parsed is not None
     ]
     if not found:
         raise SqlError("There is no SQL.", "Write a statement, such as SELECT 1.")
@@ -88,6 +89,8 @@ def _translate_statement(parsed: Any, text: str, temporary: set[str]) -> Transla
     target = _find_target(parsed)
     _reject_unsupported(parsed, text)
     reject_ingestion_times(parsed, text)
+    _mend_clauses(parsed)
+    refuse_unknown(parsed, text)
     if isinstance(parsed, exp.Create):
         check_created_columns(parsed, text)
         if parsed.kind == "VIEW":
@@ -260,6 +263,27 @@ def _find_with_names(node: Any) -> Iterator[str]:
         node = node.parent
 
 
+def _mend_clauses(parsed: Any) -> None:
+    """Replace what sqlglot reads as a function or column that it is not, in place; remove keys of tables,
+    which BigQuery does not enforce.
+    """
+    from sqlglot import expressions as exp
+
+    for node in list(parsed.walk()):
+        match node:
+            case exp.Schema() if isinstance(parsed, exp.Create):
+                keys = exp.PrimaryKey | exp.ForeignKey | exp.Constraint
+                columns = [each for each in node.expressions if not isinstance(each, keys)]
+                node.set("expressions", columns)
+            case exp.Insert() if _lacks_columns(node):
+                node.set("expression", exp.Tuple(expressions=node.this.expressions[0].expressions))
+                node.set("this", None)
+            case exp.Update():
+                for assigned in node.expressions:
+                    if _is_default(assigned.expression):
+                        assigned.set("expression", exp.var("DEFAULT"))
+
+
 def translate_clauses(parsed: Any) -> None:
     """Replace clauses that DuckDB writes differently, in place."""
     from sqlglot import expressions as exp
@@ -279,6 +303,24 @@ def translate_clauses(parsed: Any) -> None:
                 _select_row(node)
             case exp.Unnest() if isinstance(node.args.get("offset"), exp.Identifier):
                 _count_from_zero(node.find_ancestor(exp.Select), node.args["offset"].name)
+
+
+def _lacks_columns(insert: Any) -> bool:
+    """Return whether sqlglot has read the VALUES of a MERGE's INSERT without columns as a function."""
+    from sqlglot import expressions as exp
+
+    columns = insert.this.expressions if isinstance(insert.this, exp.Tuple) else []
+    return (
+        len(columns) == 1 and isinstance(columns[0], exp.Anonymous) and columns[0].name == "VALUES"
+    )
+
+
+def _is_default(value: Any) -> bool:
+    from sqlglot import expressions as exp
+
+    if not isinstance(value, exp.Column) or value.table or value.this.args.get("quoted"):
+        return False
+    return bool(value.name.upper() == "DEFAULT")
 
 
 def _name_columns(query: Any) -> None:

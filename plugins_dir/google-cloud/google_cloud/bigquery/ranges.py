@@ -1,0 +1,156 @@
+"""Calculations whose results their types do not hold, and NaN, for which DuckDB has other rules.
+
+A FLOAT64 that overflows fails in BigQuery and is an infinity in DuckDB; a DATE after 9999 fails. NaN is the
+smallest value of an ORDER BY, is the MIN of values that have one, and is in no list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from .argument_types import check_operand, extract_member, find_type
+from .calls import call, choose_by_type, get_type_name
+from .sql import SqlError, describe_position
+
+_ARITHMETIC: Final = ("Add", "Sub", "Mul", "Div")
+_WHOLE: Final = frozenset("IN")
+_PARENTS: Final = (*_ARITHMETIC, "Neg", "Paren")
+_NEVER_NAN: Final = frozenset("SBINODMPCJVARLH")
+_MODIFIERS: Final = ("Filter", "IgnoreNulls", "RespectNulls", "Window")
+
+
+def check_ranges(parsed: Any, text: str) -> None:
+    """Make calculations fail whose results are too large, and treat NaN as BigQuery does, in place.
+
+    :raises SqlError: for a difference of two DATEs, which is an INTERVAL in BigQuery and a number in DuckDB.
+    """
+    from sqlglot import expressions as exp
+
+    for node in reversed(list(parsed.walk())):
+        if type(node).__name__ in _ARITHMETIC:
+            _check_calculation(node, text)
+        elif isinstance(node, exp.In):
+            _exclude_nan(node)
+        elif isinstance(node, exp.Min):
+            _find_smallest(node)
+        elif isinstance(node, exp.Order):
+            _sort_nan(node)
+
+
+def _check_calculation(node: Any, text: str) -> None:
+    """Check the result of a whole calculation, not of its parts."""
+    from sqlglot import expressions as exp
+
+    if isinstance(node, exp.Add | exp.Sub):
+        _check_times(node, text)
+    if type(node.parent).__name__ in _PARENTS and node.find_ancestor(exp.Pivot) is None:
+        return
+    leaves = list(_list_leaves(node))
+    types = {find_type(each) for each in leaves}
+    has_division = node.find(exp.Div) is not None
+    is_whole = types <= _WHOLE and not (has_division and "N" not in types)
+    if is_whole or node.find(exp.Subquery) is not None or node.find_ancestor(exp.Pivot):
+        return
+    literal = exp.Literal | exp.Interval
+    unknown = [
+        each for each in leaves if find_type(each) in ("", "F") and not isinstance(each, literal)
+    ]
+    finite = [call("is_finite", each) for each in unknown]
+    node.replace(call("result", node, exp.and_(*finite) if finite else exp.true()))
+
+
+def _check_times(node: Any, text: str) -> None:
+    """Refuse sums of times that BigQuery does not have, and differences that are INTERVALs there."""
+    from sqlglot import expressions as exp
+
+    sign = "+" if isinstance(node, exp.Add) else "-"
+    sides = [node.this, node.expression]
+    if any(type(each).__name__ in _PARENTS for each in sides):
+        return  # a part of a longer calculation, each of whose checks would repeat those of its parts
+    types = [find_type(each) for each in sides]
+    interval = next((each for each in sides if isinstance(each, exp.Interval)), None)
+    if interval is not None:
+        taken = "DMV" if _has_months(interval) else "DMPV"
+        other = sides[0] if sides[1] is interval else sides[1]
+        check_operand(node, other, taken, sign, text)
+    elif sign == "-" and types == ["D", "D"]:
+        raise SqlError(
+            f"'-' of DATE and DATE is not translated{describe_position(text, node)}.",
+            "Use DATE_DIFF.",
+        )
+    elif sign == "-" and set(types) == {"D", ""}:
+        check_operand(node, sides[types.index("")], "IV" if types[0] else "DMPC", sign, text)
+    elif sign == "-" and types == ["", ""] and node.find_ancestor(exp.Pivot) is None:
+        names = map(get_type_name, sides)
+        key = call("check_difference", *names)
+        node.this.replace(extract_member(node.this, key))
+
+
+def _has_months(interval: Any) -> bool:
+    unit = interval.args.get("unit")
+    name = unit.sql(dialect="bigquery").upper() if unit is not None else ""
+    return any(part in name for part in ("MONTH", "QUARTER", "YEAR"))
+
+
+def _list_leaves(node: Any) -> Iterator[Any]:
+    """Yield what a calculation is made of: columns, functions, literals."""
+    if type(node).__name__ in _PARENTS:
+        for key in ("this", "expression"):
+            if node.args.get(key) is not None:
+                yield from _list_leaves(node.args[key])
+    else:
+        yield node
+
+
+def _exclude_nan(node: Any) -> None:
+    from sqlglot import expressions as exp
+
+    value = node.this
+    if find_type(value) in _NEVER_NAN or isinstance(value, exp.Tuple | exp.Struct | exp.Identifier):
+        return
+    if node.find_ancestor(exp.Pivot) is None:
+        node.replace(exp.paren(exp.and_(node.copy(), exp.not_(call("is_nan", value)))))
+
+
+def _find_smallest(node: Any) -> None:
+    """Return NaN for the MIN of values that have one: it is their MAX in DuckDB."""
+    from sqlglot import expressions as exp
+
+    if find_type(node.this) in _NEVER_NAN or node.find_ancestor(exp.Pivot):
+        return
+    whole = node
+    while type(whole.parent).__name__ in _MODIFIERS and whole.arg_key == "this":
+        whole = whole.parent
+    smallest, largest = whole.copy(), whole.copy()
+    found = largest.find(exp.Min) if largest is not node else largest
+    if isinstance(largest, exp.Min):
+        largest = exp.Max(this=largest.this.copy())
+    else:
+        found.replace(exp.Max(this=found.this.copy()))
+    is_double = exp.EQ(this=get_type_name(smallest), expression=exp.Literal.string("DOUBLE"))
+    value = exp.case().when(call("is_nan", largest), largest.copy()).else_(smallest.copy())
+    whole.replace(choose_by_type(is_double, value, smallest))
+
+
+def _sort_nan(order: Any) -> None:
+    """Put NaN before all numbers, where the values are no columns of the result."""
+    from sqlglot import expressions as exp
+
+    parent = order.parent
+    is_distinct = isinstance(parent, exp.Select) and parent.args.get("distinct")
+    has_range = isinstance(parent, exp.Window) and parent.args.get("spec") is not None
+    is_aggregate = isinstance(order.this, exp.Distinct)
+    if is_distinct or has_range or is_aggregate or isinstance(parent, exp.SetOperation):
+        return
+    names = {each.alias for each in parent.expressions} if isinstance(parent, exp.Select) else set()
+    ordered = []
+    for each in order.expressions:
+        value = each.this
+        is_named = isinstance(value, exp.Column) and not value.table and value.name in names
+        if not (find_type(value) in _NEVER_NAN or isinstance(value, exp.Literal) or is_named):
+            first = each.copy()
+            first.set("this", call("is_no_nan", value))
+            ordered.append(first)
+        ordered.append(each.copy())
+    order.set("expressions", ordered)
