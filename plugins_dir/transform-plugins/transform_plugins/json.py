@@ -143,7 +143,7 @@ class JSONParser(Transform):
     def _read(self, record: Record, text: str) -> Record:
         if not self.config.mapping:
             members = decode_json(text, self._altered.add)
-            out = self._convert(members)
+            out: Record = self._convert(members)
             key = self._find_key and self._find_key(members)
             if key:
                 first = f"{key}. Text: {text}"
