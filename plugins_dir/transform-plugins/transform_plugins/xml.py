@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_plus
-
-import msgspec
 
 from localcdap.api import (
     EdgeKind,
@@ -25,6 +21,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.java import xml
+from localcdap.java.org_json import XmlFormatError, format_object, parse_xml_object
 from localcdap.java.xml import XmlError, format_nested, read_document, select_nodes
 from localcdap.plugin_lib.text_values import find_text_converter
 
@@ -396,19 +393,15 @@ class XMLMultiParser(Transform):
             raise XmlError(f"'{text}' in field '{name}' is not a value of type {wanted}") from None
 
 
-_CONTENT: Final = "content"
-_WORDS: Final = {"true": True, "false": False, "null": None}
-_WHOLE: Final = re.compile(r"-?(0|[1-9][0-9]*)")
-_FRACTION: Final = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _DEFAULT: Final = Schema.record("event", [("json_str", Schema.STRING)])
 
 
 @plugin(name="XMLToJSON", description="Converts the XML of a field into JSON.")
 class XMLToJSON(Transform):
-    """Elements and attributes become members, repeated ones arrays; text between them is ``content``.
+    """The text is read as in CDAP, see :mod:`localcdap.java.org_json`; texts outside of elements are ignored.
 
-    Numbers, ``true``, ``false`` and ``null`` become JSON values of these types, as in CDAP. A record whose
-    field is null or not XML becomes an error record, where CDAP fails the run.
+    A record whose field is null or has an element that is not closed becomes an error record, where CDAP
+    fails the run.
     """
 
     class Config(PluginConfig):
@@ -487,15 +480,13 @@ class XMLToJSON(Transform):
         try:
             if text is None:
                 raise XmlError("it is null")
-            root = read_document(text)
-        except XmlError as error:
+            found = parse_xml_object(text, keeps_texts=False)
+        except (XmlError, XmlFormatError) as error:
             message = f"Failed to convert field '{self.config.source}' from XML to JSON: {error}."
             emit.error(record, MALFORMED, message)
             return
         out: dict[str, Any] = {name: record[name] for name in self._passed}
-        out[self.config.target] = msgspec.json.encode(
-            {get_qualified_name(root): _to_json_value(root)}
-        ).decode()
+        out[self.config.target] = format_object(found)
         emit(out)
 
 
@@ -503,44 +494,3 @@ def _accepts(made: Schema, given: Schema | None) -> bool:
     if given is None:
         return made.is_nullable
     return made in (given, given.as_nullable)
-
-
-def _to_json_value(element: _Element) -> Any:
-    """Convert an element's attributes, texts and children, in their order."""
-    found: dict[str, Any] = {}
-    for name, text in element.attrib.items():
-        _add(found, name.rpartition("}")[2], _parse_text(text))
-    _add_text(found, element.text)
-    for child in element:
-        if isinstance(child.tag, str):
-            _add(found, get_qualified_name(child), _to_json_value(child))
-        _add_text(found, child.tail)
-    if not found:
-        return ""
-    return found[_CONTENT] if list(found) == [_CONTENT] else found
-
-
-def _add_text(found: dict[str, Any], text: str | None) -> None:
-    if text and not text.isspace():
-        _add(found, _CONTENT, _parse_text(text.strip()))
-
-
-def _add(found: dict[str, Any], name: str, value: Any) -> None:
-    """Add a member; a second value of a name makes an array of both."""
-    if name not in found:
-        found[name] = [value] if isinstance(value, list) else value
-    elif isinstance(found[name], list):
-        found[name].append(value)
-    else:
-        found[name] = [found[name], value]
-
-
-def _parse_text(text: str) -> Any:
-    lowered = text.lower()
-    if lowered in _WORDS:
-        return _WORDS[lowered]
-    if _WHOLE.fullmatch(text) and text != "-0" and -(2**63) <= int(text) < 2**63:
-        return int(text)
-    if _FRACTION.fullmatch(text) and re.search(r"[.eE]", text) and math.isfinite(float(text)):
-        return float(text)
-    return text

@@ -27,6 +27,7 @@ from localcdap.plugin_lib.wrangler.recipe.builder import (
 from localcdap.plugin_lib.wrangler.recipe.builder import NAME as PRECONDITION
 from localcdap.plugin_lib.wrangler.recipe.propagation import (
     find_schema_mismatches,
+    find_unknown_step,
     propagate,
     propose_schema,
     to_columns,
@@ -264,8 +265,12 @@ class ConfigurationCheck:
             if stage.locations is None and _list_tables(recipe):
                 return  # the columns of the tables are known once check_tables looks at them
             if stage.output_schema is None and stage.input_schema is not None:
+                cause = find_unknown_step(steps, found)
+                where = (
+                    "" if cause is None else f" from line {cause.call.line} on, with '{cause.name}'"
+                )
                 self._failures.add(
-                    "The output of this recipe depends on the data, so its output schema is unknown.",
+                    f"The output of this recipe depends on the data{where}, so its output schema is unknown.",
                     "Set the property 'schema'; the method propose-schema proposes it from sample data.",
                 ).with_config_property("schema")
             return

@@ -324,7 +324,15 @@ def test_failures_say_what_and_where(body, message):
 
 @pytest.mark.parametrize(
     ("type", "expression"),
-    [(Schema.INT, "2147483648"), (Schema.INT, "NaN"), (Schema.LONG, "1e30"), (Schema.INT, "'3'")],
+    [
+        (Schema.INT, "2147483648"),
+        (Schema.INT, "NaN"),
+        (Schema.LONG, "1e30"),
+        (Schema.INT, "'3'"),
+        (Schema.decimal(10, 2), "1 / 3"),
+        (Schema.decimal(10, 2), "123456789"),
+        (Schema.decimal(10, 2), "NaN"),
+    ],
 )
 def test_numbers_that_do_not_fit_are_errors(type, expression):
     with pytest.raises(StageError, match="field 'v' must be of type"):

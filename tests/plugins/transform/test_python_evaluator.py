@@ -76,6 +76,70 @@ def test_coercion_to_declared_types(type, expression, value):
     assert emitted.records == [{"v": value}]
 
 
+UTC = datetime.UTC
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "seen"),
+    [
+        (Schema.INT, 7, "int 7"),
+        (Schema.LONG, 2**53 + 1, "int 9007199254740993"),
+        (Schema.LONG, -(2**63), "int -9223372036854775808"),
+        (Schema.DOUBLE, 0.1, "float 0.1"),
+        (Schema.DOUBLE, float("inf"), "float inf"),
+        (Schema.BOOLEAN, True, "bool True"),
+        (Schema.STRING, "\U0001f600b", "str '\U0001f600b'"),
+        (Schema.BYTES, b"\xff", "bytes b'\\xff'"),
+        (Schema.decimal(5, 2), decimal.Decimal("1.50"), "Decimal Decimal('1.50')"),
+        (Schema.DATE, datetime.date(2020, 2, 29), "date datetime.date(2020, 2, 29)"),
+        (Schema.TIME, datetime.time(1, 2), "time datetime.time(1, 2)"),
+        (
+            Schema.TIMESTAMP,
+            datetime.datetime(2020, 1, 1, tzinfo=UTC),
+            "datetime datetime.datetime(2020, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)",
+        ),
+        (
+            Schema.DATETIME,
+            datetime.datetime(2020, 1, 1),
+            "datetime datetime.datetime(2020, 1, 1, 0, 0)",
+        ),
+        (Schema.array(Schema.INT), [1, 2], "list [1, 2]"),
+        (Schema.map(Schema.STRING, Schema.INT), {"a": 1}, "dict {'a': 1}"),
+        (record("inner", a=Schema.INT), {"a": 1}, "dict {'a': 1}"),
+    ],
+)
+def test_values_go_in_and_out_as_they_are(type, value, seen):
+    script = (
+        "def transform(record, emitter, context):\n"
+        "    v = record['v']\n"
+        "    emitter.emit({'v': v, 'seen': type(v).__name__ + ' ' + repr(v)})"
+    )
+    properties = {"script": script, "schema": str(record(v=type, seen=Schema.STRING))}
+
+    emitted = run(PythonEvaluator, properties, record(v=type), [{"v": value}])
+
+    assert emitted.records == [{"v": value, "seen": seen}]
+
+
+@pytest.mark.parametrize(
+    ("type", "expression"),
+    [
+        (Schema.INT, "2**31"),
+        (Schema.LONG, "2**63"),
+        (Schema.INT, "'3'"),
+        (Schema.INT, "True"),
+        (Schema.STRING, "3"),
+        (Schema.BOOLEAN, "1"),
+        (Schema.decimal(10, 2), "1 / 3"),
+        (Schema.decimal(10, 2), "__import__('decimal').Decimal('0.005')"),
+        (Schema.DATE, "'2020-02-30'"),
+    ],
+)
+def test_values_that_do_not_fit_are_errors(type, expression):
+    with pytest.raises(StageError, match="field 'v' must be of type"):
+        python(f"emitter.emit({{'v': {expression}}})", output=record(v=type))
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [

@@ -109,3 +109,11 @@ def test_an_sql_precondition_is_checked_like_one_in_jexl():
     ]
     assert warnings == []
     assert reported(configure(preconditionLanguage="SQL", preconditionSQL="age > ${n}")) == ([], [])
+
+
+def test_the_line_that_makes_the_output_depend_on_the_data_is_said():
+    result = configure(directives="uppercase :country\nset-type :age decimal\nlowercase :country")
+
+    (failure,) = result.failures
+    assert failure.message.startswith(ONLY_DATA)
+    assert "from line 2 on, with 'set-type'" in failure.message

@@ -187,6 +187,17 @@ def is_known(columns: Columns) -> bool:
     return not columns.open and all(schema is not None for _, schema in columns.items())
 
 
+def find_unknown_step(steps: Sequence[RecipeStep], found: PropagatedColumns) -> RecipeStep | None:
+    """Return the last step whose columns are known before it and not after it; None if there is none."""
+    after = [*found.before[1:], found.after]
+    unknown = (
+        step
+        for step, one, other in zip(steps, found.before, after, strict=True)
+        if is_known(one) and not is_known(other)
+    )
+    return next(reversed(list(unknown)), None)
+
+
 def propose_schema(columns: Columns, name: str = "etlSchemaBody") -> Schema | None:
     """Return the schema of a recipe's output; None while a column or its type is unknown."""
     if not is_known(columns) or not len(columns):

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from localcdap.api import LogicalType, Schema, Type
+from localcdap.java.big_decimal import EXACT
 from localcdap.plugin_lib.json_texts import require_boolean
 
 Coerce = Callable[[Any], Any]
@@ -201,7 +202,7 @@ def _make_union_converter(choices: list[Coerce], name: str) -> Coerce:
 
 
 def _make_checked_converter(schema: Schema, name: str, cuts: bool) -> Coerce:
-    wanted = schema.display_name
+    wanted = _describe_type(schema)
     convert = _make_simple_converter(schema, cuts)
 
     def convert_checked(value: Any) -> Any:
@@ -213,8 +214,15 @@ def _make_checked_converter(schema: Schema, name: str, cuts: bool) -> Coerce:
     return convert_checked
 
 
+def _describe_type(schema: Schema) -> str:
+    if schema.logical_type is not LogicalType.DECIMAL:
+        return schema.display_name
+    precision, scale = schema.precision or 0, schema.scale or 0
+    return f"decimal({precision}, {scale}) (digits: {precision - scale} before the point, {scale} after it)"
+
+
 def _build_error(name: str, wanted: str, value: Any) -> ScriptValueError:
-    shown = repr(value)
+    shown = str(value) if isinstance(value, decimal.Decimal) else repr(value)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     subject = f"field '{name}'" if name else "an emitted record"
     return ScriptValueError(f"{subject} must be {wanted}, not {shown}")
@@ -229,7 +237,7 @@ def _make_simple_converter(schema: Schema, cuts: bool) -> Coerce:
                 else _make_special_converter(schema, cuts)
             )
         case LogicalType.DECIMAL:
-            return _make_decimal_converter(schema.scale or 0)
+            return _make_decimal_converter(schema.precision or 0, schema.scale or 0)
         case logical:
             return _LOGICAL[logical]
 
@@ -330,14 +338,22 @@ def _to_datetime(value: Any) -> datetime.datetime:
     return datetime.datetime.fromisoformat(value)
 
 
-def _make_decimal_converter(scale: int) -> Coerce:
-    def convert(value: Any) -> decimal.Decimal:
+def _make_decimal_converter(precision: int, scale: int) -> Coerce:
+    step, limit = decimal.Decimal(1).scaleb(-scale), decimal.Decimal(10) ** (precision - scale)
+
+    def read(value: Any) -> decimal.Decimal:
         if isinstance(value, bool):
             raise TypeError(value)
         if isinstance(value, (list, tuple, bytes, bytearray)):
             unscaled = int.from_bytes(_to_bytes(value), "big", signed=True)
             return decimal.Decimal(unscaled).scaleb(-scale)
         return decimal.Decimal(value if isinstance(value, decimal.Decimal) else str(value))
+
+    def convert(value: Any) -> decimal.Decimal:
+        found = read(value)
+        if not found.is_finite() or abs(found) >= limit or EXACT.remainder(found, step):
+            raise ValueError(value)
+        return found
 
     return convert
 
