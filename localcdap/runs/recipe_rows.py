@@ -20,10 +20,11 @@ _WAIT_S: Final = 0.5
 def run_recipe_rows(
     runs: RunService,
     work: Mapping[str, Any],
+    arguments: Mapping[str, str],
+    *,
     recipe: str,
     name: str,
     namespace: str,
-    arguments: Mapping[str, str],
 ) -> Iterator[float | None]:
     """Have Spark make the rows of a recipe, and yield the share that is done.
 

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.connector import (
     MOST_RECORDS,
@@ -29,6 +31,7 @@ from localcdap.api.errors import BadRequestError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
+from localcdap.java.strings import to_java_string
 from localcdap.text import format_count
 
 if TYPE_CHECKING:
@@ -100,6 +103,7 @@ def take_sample(
     schema = stream.schema
     if schema is None and stream.find_schema is not None:
         schema = stream.find_schema(records)
+        records = records if schema is None else list(_fit(records, schema))
     total, is_estimate = reader.estimate_total()
     result = RecordSample(
         schema,
@@ -184,6 +188,7 @@ def _take_sifted(reader: _Reader, limit: int, sift: Sift) -> list[_Place]:
         schema = stream.schema
         if schema is None and stream.find_schema is not None:
             schema = stream.find_schema(records)
+            records = records if schema is None else list(_fit(records, schema))
         if schema is None:
             break
         found += [(0, each) for each in sift(schema, records)]
@@ -393,22 +398,31 @@ def _encode(records: list[Record], stream: PositionedRecords) -> pa.Table:
 
 
 def _fit(records: Sequence[Record], schema: Schema) -> Iterator[Record]:
-    """Give the values of each column the type that was found for all of them."""
+    """Give the values of each column the type that was found for all of them, and the column its name."""
     converters: dict[Schema, Callable[[Any], Any]] = {Schema.STRING: _to_text, Schema.DOUBLE: float}
     convert = {
         each.name: converters[each.schema.non_nullable]
         for each in schema
         if each.schema.non_nullable in converters
     }
+    names = {name.lower(): name for name in schema.field_names}
     for record in records:
+        named = {names.get(name.lower(), name): value for name, value in record.items()}
         yield {
             name: value if value is None or name not in convert else convert[name](value)
-            for name, value in record.items()
+            for name, value in named.items()
         }
 
 
 def _to_text(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    match value:
+        case str():
+            return value
+        case bytes():
+            return value.decode("utf-8", "replace")
+        case dict() | list() | tuple():
+            return msgspec.json.encode(encode_json_record(value)).decode()
+    return to_java_string(value)
 
 
 def _write(tables: Sequence[pa.Table]) -> bytes:

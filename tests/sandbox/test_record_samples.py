@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from localcdap.api.connector import RecordStream, SampleRequest, SampleType, Unreadable
 from localcdap.api.errors import BadRequestError
+from localcdap.api.record_json import decode_json_records
 from localcdap.api.schema import Schema
 from localcdap.sandbox.record_samples import check_sample_request, take_sample
 
@@ -129,3 +130,17 @@ def test_the_time_ends_a_long_read() -> None:
 def test_wrong_requests(wrong: SampleRequest) -> None:
     with pytest.raises(BadRequestError):
         check_sample_request(wrong)
+
+
+def test_records_without_a_schema_have_the_types_of_their_columns() -> None:
+    given = [{"n": 1, "o": {"a": [1]}}, {"N": "x", "o": 1e22}, {"n": None, "o": b"b"}]
+    text = Schema.STRING.as_nullable
+    schema = Schema.record("r", [("n", text), ("o", text)])
+    stream = RecordStream(iter(given), None, find_schema=lambda _: schema)
+    found = take_sample(stream, SampleRequest(), 5).records
+    assert decode_json_records(schema, found) == found
+    assert found == [
+        {"n": "1", "o": '{"a":[1]}'},
+        {"n": "x", "o": "1.0E22"},
+        {"n": None, "o": "b"},
+    ]

@@ -488,10 +488,17 @@ def transform_sample(
     """
     recipe = load_recipe(_read_recipe(config), config.udd, context.find_plugin)
     _require_complete(recipe)
-    sampled = _run_recipe(config, recipe, records, context.input_schema, context.output_schema)
+    sampled = _run_recipe(
+        config,
+        recipe,
+        records,
+        context.input_schema,
+        context.output_schema,
+        arguments=context.arguments,
+    )
     for row in sampled.rows:
         emit(row)
-    mode = config.on_error or FAIL
+    mode = _find_mode(config, context.arguments)
     for index, failure in sampled.failures:
         is_failure = failure.kind == FAILURE
         if is_failure and mode == FAIL:

@@ -313,9 +313,12 @@ class FileJob:
         """Yield the rows that the recipe makes, each with the number of its row of the input."""
         made: list[tuple[int, Any]] = []
         progress, run = self.progress, executor.run
+        select = None if self._stage.field == ALL_FIELDS else self._select
         for number, item in enumerate(self._input, 1):
             progress.rows_in = number
-            answer = None if isinstance(item, UnreadableRow) else run(self._select(item))
+            answer = None
+            if not isinstance(item, UnreadableRow):
+                answer = run(item if select is None else select(item))
             if isinstance(answer, list):
                 made += [(number, row) for row in answer]
             else:

@@ -68,6 +68,9 @@ class InputRows:
 
     def __iter__(self) -> Iterator[Item]:
         read, widen = self._untyped, self.widen
+        if read is None and widen is _keep:
+            yield from self._reader
+            return
         for number, item in enumerate(self._reader, 1):
             if isinstance(item, UnreadableRow):
                 yield item
