@@ -101,10 +101,10 @@ from localcdap.api.plugin import (
 from localcdap.api.schema import Field, LogicalType, Schema, Type
 from localcdap.api.stage import (
     AlteredRows,
-    ChangeKind,
     Emitter,
     ErrorRecord,
     FinishContext,
+    NoticeKind,
     PortEmitter,
     PrepareContext,
     Record,
@@ -139,7 +139,6 @@ __all__ = [
     "BrowseProperty",
     "BrowseRequest",
     "Capabilities",
-    "ChangeKind",
     "Condition",
     "Connector",
     "ConnectorContext",
@@ -182,6 +181,7 @@ __all__ = [
     "MetadataScope",
     "NamedPlugins",
     "NotFoundError",
+    "NoticeKind",
     "OutputFormat",
     "PageRequest",
     "Plugin",

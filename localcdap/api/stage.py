@@ -45,7 +45,7 @@ FindSchema = Callable[[str], "Schema | None"]
 """Returns the schema of a dataset by name; None when there is none of that name, or it has no schema."""
 
 
-class ChangeKind(enum.StrEnum):
+class NoticeKind(enum.StrEnum):
     """What a stage did to its input without being asked to; see :meth:`StageContext.count_altered`."""
 
     VALUES = "values"
@@ -66,7 +66,7 @@ class AlteredRows:
     """A text of an altered row; null for the other rows. The smallest text is kept."""
     locate: Callable[[str], str] = str
     """Makes of that text what the warning says; called in this process when the rows have been computed."""
-    kind: ChangeKind = ChangeKind.VALUES
+    kind: NoticeKind = NoticeKind.VALUES
     """Whether values are altered, rows dropped, or keys differ from fields."""
 
 
@@ -259,7 +259,7 @@ class StageContext(Protocol):
         ...
 
     def count_altered(
-        self, change: str, first: str, number: int = 1, kind: ChangeKind = ChangeKind.VALUES
+        self, change: str, first: str, number: int = 1, kind: NoticeKind = NoticeKind.VALUES
     ) -> None:
         """Count values that the stage does not pass on as they are, such as rounded ones.
 
@@ -406,7 +406,7 @@ class SparkContext(StageContext, Protocol):
         :param record: the error record, a struct of the columns of the error schema; only computed when
             :attr:`wants_errors`.
         :param dropped: whether an error row counts as dropped where no stage takes the error records
-            (:attr:`ChangeKind.ROWS`): not when the pipeline asks for that.
+            (:attr:`NoticeKind.ROWS`): not when the pipeline asks for that.
         """
 
     needed_fields: Collection[str] | None

@@ -21,7 +21,7 @@ from localcdap.api.lineage import FieldOperation
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.api.sql_names import quote_column
-from localcdap.api.stage import AlteredRows, ChangeKind, FindPlugin
+from localcdap.api.stage import AlteredRows, FindPlugin, NoticeKind
 from localcdap.api.tables import Lookup, TableLoading, TableShape, TableWrite
 from localcdap.artifacts.loading import UsedPlugins
 from localcdap.artifacts.model import PluginRef
@@ -321,7 +321,7 @@ class DriverContext(TopicAccess, WorkerStageContext):
         if self._drops_errors and dropped is not False:
             is_dropped = message.isNotNull() if dropped is True else dropped
             first = f.when(is_dropped, message)
-            df = self.observe_altered(df, AlteredRows(UNREAD_ERRORS, first, kind=ChangeKind.ROWS))
+            df = self.observe_altered(df, AlteredRows(UNREAD_ERRORS, first, kind=NoticeKind.ROWS))
         df = self._shared(df, message.isNotNull())
         parts = (record, code.cast("int"), message, f.lit(self.stage_name))
         if self.wants_errors:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.api.stage import ChangeKind
+from localcdap.api.stage import NoticeKind
 from localcdap.engine.messages.flow import SPLITTER, Flow, Stage, Stream
 from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.messages.spool import RecordCounts
@@ -55,7 +55,7 @@ class RecordCounter:
         """The alerts that stages have emitted on a cluster; known with the totals."""
         self.alert_files: Final[Counter[str]] = Counter()
         """By file, how many of its alerts count, see :mod:`localcdap.engine.tasks.task_messages`."""
-        self.altered: Final[list[tuple[str, str, int, str, ChangeKind]]] = []
+        self.altered: Final[list[tuple[str, str, int, str, NoticeKind]]] = []
         """The altered values that Python workers have reported, see :class:`TaskReport`."""
         self._same_as: Final[dict[Stream, Stream]] = {}
         self._counted_in_pass: Final[set[Stream]] = set()
@@ -244,7 +244,7 @@ class StageAlteredValues(AlteredCounts):
         last = find_last_observation(df)
         return next((each for each, _ in self._observed if each is last), None)
 
-    def take(self) -> list[tuple[str, int, str, ChangeKind]]:
+    def take(self) -> list[tuple[str, int, str, NoticeKind]]:
         """See :meth:`AlteredCounts.take`; the actions of the observed DataFrames must have ended."""
         while self._observed:
             observation, changes = self._observed.pop(0)
@@ -277,7 +277,7 @@ class RunAlteredValues:
         return next((observation for observation in found if observation is not None), None)
 
     def take(
-        self, stages: Iterable[str], counted: Iterable[tuple[str, str, int, str, ChangeKind]] = ()
+        self, stages: Iterable[str], counted: Iterable[tuple[str, str, int, str, NoticeKind]] = ()
     ) -> list[AlteredValues]:
         """Return what stages have altered since the last call.
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import (
     AlteredRows,
-    ChangeKind,
     LogicalType,
+    NoticeKind,
     Record,
     Schema,
     SourceContext,
@@ -81,7 +81,7 @@ def parse_json_lines(
     changes = [
         AlteredRows(f"{change}, as in CDAP", F.col(name)) for name, change in _PLACES.items()
     ]
-    changes.append(AlteredRows(DIFFERING, F.col(_KEY), kind=ChangeKind.KEYS))
+    changes.append(AlteredRows(DIFFERING, F.col(_KEY), kind=NoticeKind.KEYS))
     observed = context.observe_altered(parsed, describe_replaced(format), *changes)
     return observed.drop(REPLACED, *_PLACES, _KEY)
 
