@@ -98,10 +98,10 @@ from localcdap.api.plugin import (
 )
 from localcdap.api.schema import Field, LogicalType, Schema, Type
 from localcdap.api.stage import (
-    ChangeKind,
     Emitter,
     ErrorRecord,
     FinishContext,
+    NoticeKind,
     PortEmitter,
     PrepareContext,
     Record,
@@ -135,7 +135,6 @@ __all__ = [
     "BrowseProperty",
     "BrowseRequest",
     "Capabilities",
-    "ChangeKind",
     "Condition",
     "Connector",
     "ConnectorContext",
@@ -177,6 +176,7 @@ __all__ = [
     "MetadataScope",
     "NamedPlugins",
     "NotFoundError",
+    "NoticeKind",
     "OutputFormat",
     "PageRequest",
     "Plugin",

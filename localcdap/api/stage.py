@@ -199,7 +199,7 @@ class ErrorRecord(Protocol):
     """The stage that emitted it."""
 
 
-class ChangeKind(enum.StrEnum):
+class NoticeKind(enum.StrEnum):
     """What a stage did to its input without being asked to; see :meth:`StageContext.count_altered`."""
 
     VALUES = "values"
@@ -244,7 +244,7 @@ class StageContext(Protocol):
         ...
 
     def count_altered(
-        self, change: str, first: str, number: int = 1, kind: ChangeKind = ChangeKind.VALUES
+        self, change: str, first: str, number: int = 1, kind: NoticeKind = NoticeKind.VALUES
     ) -> None:
         """Count values that the stage does not pass on as they are, such as rounded ones.
 
@@ -391,7 +391,7 @@ class SparkContext(StageContext, Protocol):
         :param record: the error record, a struct of the columns of the error schema; only computed when
             :attr:`wants_errors`.
         :param dropped: whether an error row counts as dropped where no stage takes the error records
-            (:attr:`ChangeKind.ROWS`): not when the pipeline asks for that.
+            (:attr:`NoticeKind.ROWS`): not when the pipeline asks for that.
         """
 
     needed_fields: Collection[str] | None
@@ -404,7 +404,7 @@ class SparkContext(StageContext, Protocol):
         is_altered: Column,
         first: Column,
         locate: Callable[[str], str] = str,
-        kind: ChangeKind = ChangeKind.VALUES,
+        kind: NoticeKind = NoticeKind.VALUES,
     ) -> DataFrame:
         """Return the DataFrame, whose altered rows Spark counts; see :meth:`StageContext.count_altered`.
 

@@ -2,7 +2,7 @@
 
 They are mostly meant for the field. Where keys are read as Gson reads them, such as in JSON files, the case
 does not matter and the value is read; blanks do matter everywhere. A run says both, see
-:attr:`localcdap.api.ChangeKind.KEYS`.
+:attr:`localcdap.api.NoticeKind.KEYS`.
 """
 
 from __future__ import annotations

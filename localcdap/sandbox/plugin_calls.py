@@ -25,7 +25,7 @@ from localcdap.api.methods import CallableMethod, find_plugin_methods
 from localcdap.api.plugin import Grain, Plugin, Transform, has_override
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.value_types import pack
-from localcdap.api.stage import ChangeKind, FindPlugin, Metrics, Record
+from localcdap.api.stage import FindPlugin, Metrics, NoticeKind, Record
 from localcdap.api.tables import Lookup, TableFile
 from localcdap.artifacts.loading import UsedPlugins, load_plugin, to_plugin_error
 from localcdap.artifacts.model import PluginRef
@@ -301,7 +301,7 @@ class _ContextWithoutRun:
         self.metrics: Metrics = _Metrics()
 
     def count_altered(
-        self, change: str, first: str, number: int = 1, kind: ChangeKind = ChangeKind.VALUES
+        self, change: str, first: str, number: int = 1, kind: NoticeKind = NoticeKind.VALUES
     ) -> None:
         """Do nothing: no run would warn."""
 

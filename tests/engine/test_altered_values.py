@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcdap.api import ChangeKind
+from localcdap.api import NoticeKind
 from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.tasks.context import AlteredCounts
 from localcdap.testing import PipelineTester
@@ -26,7 +26,7 @@ def test_counts_of_one_process():
         counts.add("cut", first)
     counts.add("rounded", "1.5", 3)
 
-    values = ChangeKind.VALUES
+    values = NoticeKind.VALUES
     assert counts.take() == [("cut", 2, "x" * 200, values), ("rounded", 3, "1.5", values)]
     assert counts.take() == []
     text = AlteredValues("s", "values were cut", 1, "x").describe()

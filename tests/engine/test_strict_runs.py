@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from localcdap.api import ChangeKind
+from localcdap.api import NoticeKind
 from localcdap.api.errors import BadRequestError
 from localcdap.api.schema import Schema
 from localcdap.engine.messages.samples import (
@@ -21,7 +21,7 @@ from tests.plugins.core.support import plugin_ref, schema_text
 
 NOTICED = [
     AlteredValues("a", "values were rounded", 2, "1.5"),
-    AlteredValues("b", "no stage collects the error records", 1, "bad", ChangeKind.ROWS),
+    AlteredValues("b", "no stage collects the error records", 1, "bad", NoticeKind.ROWS),
     AlteredValues("a", "values were cut", 3, "long"),
 ]
 
@@ -115,17 +115,17 @@ def test_dropped_rows_and_differing_keys_are_counted_unless_they_are_asked_for(s
     found = {(each.stage, each.kind): (each.count, each.first) for each in pipeline.altered}
     record = json.dumps(ROWS[3])
     differing = (2, "'N' for 'n'. Text: {\"N\": 2}")
-    assert found[("json", ChangeKind.KEYS)] == differing
-    assert found[("json", ChangeKind.ROWS)][0] == 1
-    assert found[("python", ChangeKind.KEYS)] == (1, "'N' for 'n'")
-    assert found[("python", ChangeKind.ROWS)] == (1, f"four; the record is {record}")
-    assert found[("javascript", ChangeKind.KEYS)] == (1, "' N' for 'n'")
-    assert found[("javascript", ChangeKind.ROWS)] == (1, f"four; the record is {record}")
-    assert found[("sent", ChangeKind.ROWS)][0] == 2
-    assert found[("refused", ChangeKind.ROWS)][0] == 1
+    assert found[("json", NoticeKind.KEYS)] == differing
+    assert found[("json", NoticeKind.ROWS)][0] == 1
+    assert found[("python", NoticeKind.KEYS)] == (1, "'N' for 'n'")
+    assert found[("python", NoticeKind.ROWS)] == (1, f"four; the record is {record}")
+    assert found[("javascript", NoticeKind.KEYS)] == (1, "' N' for 'n'")
+    assert found[("javascript", NoticeKind.ROWS)] == (1, f"four; the record is {record}")
+    assert found[("sent", NoticeKind.ROWS)][0] == 2
+    assert found[("refused", NoticeKind.ROWS)][0] == 1
     stages = {"json", "python", "javascript", "collected", "sent", "refused"}
     assert {stage for stage, _ in found} == stages
-    assert ("collected", ChangeKind.ROWS) not in found
+    assert ("collected", NoticeKind.ROWS) not in found
     assert [each["n"] for each in pipeline.read("json out")] == [1, 2, None]
 
 
@@ -143,7 +143,7 @@ def test_the_keys_of_a_file_of_json(spark, tmp_path):
     pipeline.run()
 
     (keys,) = pipeline.altered
-    assert (keys.kind, keys.count) == (ChangeKind.KEYS, 2)
+    assert (keys.kind, keys.count) == (NoticeKind.KEYS, 2)
     assert keys.first.startswith("' a' for 'a'. File: ")
     assert keys.first.endswith(f"line: {lines[2]}")
     rows = [

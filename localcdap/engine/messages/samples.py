@@ -15,14 +15,14 @@ import msgspec
 
 from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.schema import Schema
-from localcdap.api.stage import ChangeKind
+from localcdap.api.stage import NoticeKind
 from localcdap.expectations.results import RuleResult
 from localcdap.text import plural
 
 _NOUNS: Final = {
-    ChangeKind.VALUES: "altered value",
-    ChangeKind.ROWS: "dropped row",
-    ChangeKind.KEYS: "differing key",
+    NoticeKind.VALUES: "altered value",
+    NoticeKind.ROWS: "dropped row",
+    NoticeKind.KEYS: "differing key",
 }
 
 
@@ -37,7 +37,7 @@ class AlteredValues(msgspec.Struct):
     count: int
     first: str
     """The first of them: where it is, or what it was."""
-    kind: ChangeKind = ChangeKind.VALUES
+    kind: NoticeKind = NoticeKind.VALUES
 
     def describe(self) -> str:
         """Return the warning."""
@@ -75,9 +75,9 @@ def explain_noticed(altered: Sequence[AlteredValues]) -> StageError | None:
     )
 
 
-def add_up_altered(altered: Iterable[AlteredValues]) -> dict[ChangeKind, int]:
+def add_up_altered(altered: Iterable[AlteredValues]) -> dict[NoticeKind, int]:
     """Return the number of what was noticed, by kind, without kinds of which there is none."""
-    totals: dict[ChangeKind, int] = {}
+    totals: dict[NoticeKind, int] = {}
     for each in altered:
         totals[each.kind] = totals.get(each.kind, 0) + each.count
     return totals

@@ -21,7 +21,7 @@ from localcdap.api.lineage import FieldOperation
 from localcdap.api.locations import Locations
 from localcdap.api.schema import Schema
 from localcdap.api.sql_names import quote_column
-from localcdap.api.stage import ChangeKind, FindPlugin
+from localcdap.api.stage import FindPlugin, NoticeKind
 from localcdap.api.tables import Lookup, TableLoading, TableShape, TableWrite
 from localcdap.artifacts.loading import UsedPlugins
 from localcdap.artifacts.model import PluginRef
@@ -320,7 +320,7 @@ class DriverContext(TopicAccess, WorkerStageContext):
 
         if self._drops_errors and dropped is not False:
             is_dropped = message.isNotNull() if dropped is True else dropped
-            df = self.observe_altered(df, UNREAD_ERRORS, is_dropped, message, kind=ChangeKind.ROWS)
+            df = self.observe_altered(df, UNREAD_ERRORS, is_dropped, message, kind=NoticeKind.ROWS)
         df = self._shared(df, message.isNotNull())
         parts = (record, code.cast("int"), message, f.lit(self.stage_name))
         if self.wants_errors:
@@ -336,7 +336,7 @@ class DriverContext(TopicAccess, WorkerStageContext):
         is_altered: Column,
         first: Column,
         locate: Callable[[str], str] = str,
-        kind: ChangeKind = ChangeKind.VALUES,
+        kind: NoticeKind = NoticeKind.VALUES,
     ) -> DataFrame:
         """See :meth:`localcdap.api.stage.SparkContext.observe_altered`."""
         # Names of observations become part of the SQL text of Spark's plans.

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from localcdap.api.stage import ChangeKind
+from localcdap.api.stage import NoticeKind
 from localcdap.engine.messages.flow import SPLITTER, Flow, Stage, Stream
 from localcdap.engine.messages.samples import AlteredValues
 from localcdap.engine.messages.spool import RecordCounts
@@ -53,7 +53,7 @@ class RecordCounter:
         """The alerts that stages have emitted on a cluster; known with the totals."""
         self.alert_files: Final[Counter[str]] = Counter()
         """By file, how many of its alerts count, see :mod:`localcdap.engine.tasks.task_messages`."""
-        self.altered: Final[list[tuple[str, str, int, str, ChangeKind]]] = []
+        self.altered: Final[list[tuple[str, str, int, str, NoticeKind]]] = []
         """The altered values that Python workers have reported, see :class:`TaskReport`."""
         self._same_as: Final[dict[Stream, Stream]] = {}
         self._counted_in_pass: Final[set[Stream]] = set()
@@ -211,7 +211,7 @@ class StageAlteredValues(AlteredCounts):
 
     def __init__(self) -> None:
         super().__init__()
-        self._observed: Final[list[tuple[str, Any, Callable[[str], str], ChangeKind]]] = []
+        self._observed: Final[list[tuple[str, Any, Callable[[str], str], NoticeKind]]] = []
 
     @property
     def is_observed(self) -> bool:
@@ -226,7 +226,7 @@ class StageAlteredValues(AlteredCounts):
         is_altered: Column,
         first: Column,
         locate: Callable[[str], str],
-        kind: ChangeKind = ChangeKind.VALUES,
+        kind: NoticeKind = NoticeKind.VALUES,
     ) -> DataFrame:
         """Have Spark count the altered rows of a DataFrame.
 
@@ -241,7 +241,7 @@ class StageAlteredValues(AlteredCounts):
         observed: DataFrame = df.observe(observation, count_rows(is_altered).alias(ROWS), smallest)
         return observed
 
-    def take(self) -> list[tuple[str, int, str, ChangeKind]]:
+    def take(self) -> list[tuple[str, int, str, NoticeKind]]:
         """See :meth:`AlteredCounts.take`; the actions of the observed DataFrames must have ended."""
         while self._observed:
             change, observation, locate, kind = self._observed.pop(0)
@@ -268,7 +268,7 @@ class RunAlteredValues:
         return self._stages.setdefault(stage, StageAlteredValues())
 
     def take(
-        self, stages: Iterable[str], counted: Iterable[tuple[str, str, int, str, ChangeKind]] = ()
+        self, stages: Iterable[str], counted: Iterable[tuple[str, str, int, str, NoticeKind]] = ()
     ) -> list[AlteredValues]:
         """Return what stages have altered since the last call.
 

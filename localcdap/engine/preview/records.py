@@ -11,7 +11,7 @@ from localcdap.api.errors import BadRequestError, StageError
 from localcdap.api.plugin import Plugin
 from localcdap.api.record_json import decode_json_records, decode_text_record, encode_json_record
 from localcdap.api.schema import Schema
-from localcdap.api.stage import ChangeKind
+from localcdap.api.stage import NoticeKind
 from localcdap.engine.messages.flow import SPLITTER, Flow, Stage, Stream
 from localcdap.engine.messages.orders import GivenStream
 from localcdap.engine.messages.samples import (
@@ -43,7 +43,7 @@ class PreviewStageOutput:
     """The results of the stage's expectations."""
     alerts: list[dict[str, str | None]] = dataclasses.field(default_factory=list)
     """What the alerts of the stage say."""
-    altered: list[tuple[str, int, str, ChangeKind]] = dataclasses.field(default_factory=list)
+    altered: list[tuple[str, int, str, NoticeKind]] = dataclasses.field(default_factory=list)
     """The values that code in Python has altered, see :meth:`.AlteredCounts.take`."""
 
 

@@ -15,7 +15,7 @@ import msgspec
 from localcdap.api.errors import StageError
 from localcdap.api.metadata import Metadata, MetadataEntity, MetadataScope, ScopedMetadata
 from localcdap.api.schema import Schema
-from localcdap.api.stage import ChangeKind, Metrics
+from localcdap.api.stage import Metrics, NoticeKind
 from localcdap.api.tables import Lookup
 from localcdap.engine.tasks.lookups import FileLookup, LookupFile
 
@@ -79,19 +79,19 @@ class AlteredCounts:
     """What plugin code of a stage has altered or dropped, added up in this process."""
 
     def __init__(self) -> None:
-        self._counts: Final[dict[tuple[str, ChangeKind], tuple[int, str]]] = {}
+        self._counts: Final[dict[tuple[str, NoticeKind], tuple[int, str]]] = {}
         self._lock: Final = threading.Lock()
 
     def add(
-        self, change: str, first: str, number: int = 1, kind: ChangeKind = ChangeKind.VALUES
+        self, change: str, first: str, number: int = 1, kind: NoticeKind = NoticeKind.VALUES
     ) -> None:
         """Add values; see :meth:`localcdap.api.stage.StageContext.count_altered`."""
-        key, number = (str(change), ChangeKind(kind)), operator.index(number)
+        key, number = (str(change), NoticeKind(kind)), operator.index(number)
         with self._lock:
             counted, place = self._counts.get(key, (0, str(first)[:_MOST_SHOWN]))
             self._counts[key] = counted + number, place
 
-    def take(self) -> list[tuple[str, int, str, ChangeKind]]:
+    def take(self) -> list[tuple[str, int, str, NoticeKind]]:
         """Return what was added since the last call: change, number, the first value and kind of each."""
         if not self._counts:
             return []
@@ -157,7 +157,7 @@ class WorkerStageContext:
         return found
 
     def count_altered(
-        self, change: str, first: str, number: int = 1, kind: ChangeKind = ChangeKind.VALUES
+        self, change: str, first: str, number: int = 1, kind: NoticeKind = NoticeKind.VALUES
     ) -> None:
         """See :meth:`localcdap.api.stage.StageContext.count_altered`."""
         self.altered.add(change, first, number, kind)

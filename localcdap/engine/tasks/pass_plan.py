@@ -16,7 +16,7 @@ import msgspec
 
 from localcdap.api.arrow import to_arrow_schema
 from localcdap.api.schema import Schema
-from localcdap.api.stage import ChangeKind
+from localcdap.api.stage import NoticeKind
 from localcdap.artifacts.model import PluginRef
 from localcdap.decoders import decode_msgpack
 from localcdap.engine.messages.flow import Stream
@@ -195,7 +195,7 @@ class TaskReport(msgspec.Struct, array_like=True):
     """The number of alerts in the file that this report adds."""
     alerts: list[StageAlert] = []
     """The alerts themselves, where the run cannot read the files of workers."""
-    altered: list[tuple[str, str, int, str, ChangeKind]] = []
+    altered: list[tuple[str, str, int, str, NoticeKind]] = []
     """Altered values: stage, change, difference, the first value and the kind."""
 
 

@@ -18,7 +18,7 @@ from localcdap.api.errors import StageError
 from localcdap.api.plugin import has_override
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
-from localcdap.api.stage import ChangeKind, Record
+from localcdap.api.stage import NoticeKind, Record
 from localcdap.artifacts.loading import load_plugin
 from localcdap.engine.messages.flow import Stream, create_plugin
 from localcdap.engine.tasks.context import AlteredCounts, CountingMetrics, WorkerStageContext
@@ -311,7 +311,7 @@ class Runner(ABC):
             return {}
         if emit.dropped and not self.stage.has_error_reader:
             first, number = _to_record(emit.dropped[0]), len(emit.dropped)
-            self.altered.add(UNREAD_ERRORS, format_dropped(first), number, ChangeKind.ROWS)
+            self.altered.add(UNREAD_ERRORS, format_dropped(first), number, NoticeKind.ROWS)
         return {self.errors: Chunk(self._error_codec, [_to_record(e) for e in emit.errors])}
 
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 import msgspec
 
 from localcdap.api import (
-    ChangeKind,
     EdgeKind,
     Emitter,
     LineageRecorder,
+    NoticeKind,
     PluginConfig,
     Record,
     Schema,
@@ -134,11 +134,11 @@ class JSONParser(Transform):
     def _read(self, record: Record, text: str) -> Record:
         if not self.config.mapping:
             members = decode_json(text)
-            out = self._convert(members)
+            out: Record = self._convert(members)
             key = self._find_key and self._find_key(members)
             if key:
                 first = f"{key}. Text: {text}"
-                self._context.count_altered(DIFFERING, first, kind=ChangeKind.KEYS)
+                self._context.count_altered(DIFFERING, first, kind=NoticeKind.KEYS)
             return out
         document = msgspec.json.decode(text)
         return {name: read(record, document) for name, read in self._fields}

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api import (
-    ChangeKind,
     LogicalType,
+    NoticeKind,
     Record,
     Schema,
     SourceContext,
@@ -61,7 +61,7 @@ def parse_json_lines(
     read = LineReader(schema, with_file=with_file)
     rows = context.in_batches(filled, read, Schema.record(schema.name or "record", fields))
     key = F.col(_KEY)
-    rows = context.observe_altered(rows, DIFFERING, key.isNotNull(), key, kind=ChangeKind.KEYS)
+    rows = context.observe_altered(rows, DIFFERING, key.isNotNull(), key, kind=NoticeKind.KEYS)
     return rows.drop(_KEY)
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from localcdap.api import (
-    ChangeKind,
     Emitter,
     Lookup,
+    NoticeKind,
     PluginConfig,
     Record,
     Schema,
@@ -394,7 +394,7 @@ class ScriptTransform(Transform):
             case ["alert", payload]:
                 emit.alert(payload)
             case ["key", key]:
-                self._context.count_altered(DIFFERING, key, kind=ChangeKind.KEYS)
+                self._context.count_altered(DIFFERING, key, kind=NoticeKind.KEYS)
             case ["log", level, text]:
                 self._context.logger.log(_LEVELS[level], "%s", text)
             case ["metric", name, delta]:

@@ -10,8 +10,8 @@ from types import CodeType
 from typing import Any, Final
 
 from localcdap.api import (
-    ChangeKind,
     Emitter,
+    NoticeKind,
     PluginConfig,
     Record,
     Schema,
@@ -168,7 +168,7 @@ class PythonEvaluator(Transform):
     def _note_differing_key(self, record: Any) -> None:
         key = self._forms.find(record) if isinstance(record, Mapping) else None
         if key is not None:
-            self._stage.count_altered(DIFFERING, key, kind=ChangeKind.KEYS)
+            self._stage.count_altered(DIFFERING, key, kind=NoticeKind.KEYS)
 
 
 class ScriptEmitter:
