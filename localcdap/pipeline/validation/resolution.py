@@ -103,8 +103,7 @@ def resolve_pipeline(
 
     :param macros: evaluates macros; by default no macro has a value, and none needs one.
     :param use_suggested: take the suggested artifact where the requested one is missing.
-    :param locations: maps paths to files; if given, the checks that need files, databases or a network are
-        made too.
+    :param locations: maps paths to files; with it, the checks of files, databases and networks are made.
     :param path_locations: maps foreign paths, see :class:`StageConfiguration`.
     :param done: the stages that have run. Macros of stages after any other action may lack a value, and these
         stages get no connected checks: the action may provide both.
