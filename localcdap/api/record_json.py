@@ -401,7 +401,7 @@ def encode_record(record: Any) -> str:
 
 
 def read_record(encoded: str) -> dict[str, Any] | None:
-    """Return the fields of the result of :func:`encode_record`; None when it is no whole record."""
+    """Return the fields of the result of :func:`encode_record`; None when it is not a whole record."""
     try:
         record = decode_json(encoded)
     except msgspec.DecodeError:

@@ -137,7 +137,8 @@ def test_an_expression_that_spark_cannot_resolve(spark, pipeline):
     error = failure(pipeline, spark)
 
     assert error.stage == "liar"
-    assert "UNRESOLVED_COLUMN" in error.message
+    assert "nothing" in error.message
+    assert error.details.code.startswith("UNRESOLVED_COLUMN")
     assert error.corrective_action is not None
 
 
@@ -249,7 +250,8 @@ def test_a_source_whose_path_is_not_there(spark, tmp_path):
     error = failure(pipeline, spark)
 
     assert error.stage == "in"
-    assert "PATH_NOT_FOUND" in error.message
+    assert "Path does not exist" in error.message
+    assert error.details.code == "PATH_NOT_FOUND"
     assert "[locations]" in error.corrective_action
 
 

@@ -17,7 +17,7 @@ from localcdap.api.record_json import HIDDEN_VALUE
 
 _TAG: Final = "pii"
 _SHORTEST: Final = 4
-"""Characters of a value that is no part of other words."""
+"""Characters of a value that is hardly part of another word."""
 _MOST_FIELDS: Final = 500
 """The most fields of which the host is asked."""
 _LEFT_OUT: Final = "(left out: it has personal data)"

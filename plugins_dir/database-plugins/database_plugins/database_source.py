@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from localcdap.api import (
     AlteredRows,
     BatchSource,
+    ProgramFailureError,
     Schema,
     SchemaContext,
     SourceContext,
@@ -42,6 +43,7 @@ from .jdbc import (
     JdbcConfig,
     call_database,
     check_isolation,
+    explain_database_error,
     get_database_kind,
     make_reader,
 )
@@ -210,6 +212,9 @@ class DatabaseSourceBase(BatchSource):
             raise context.fail(str(error), advice) from None
         fields = [(self._to_field_name(column.name), column.schema) for column in table]
         return Schema.record("outputSchema", fields)
+
+    def get_error_details(self, error: BaseException) -> ProgramFailureError | None:
+        return explain_database_error(error)
 
     def read(self, context: SourceContext) -> DataFrame:
         config, schema = self.config, context.output_schema

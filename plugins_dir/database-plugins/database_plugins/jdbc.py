@@ -21,7 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from urllib.parse import quote
 
-from localcdap.api import PluginConfig, StageConfigurer, StageError, field
+from localcdap.api import (
+    ErrorDetails,
+    PluginConfig,
+    ProgramFailureError,
+    StageConfigurer,
+    StageError,
+    field,
+)
 from localcdap.files.atomic import write_internal_file
 
 if TYPE_CHECKING:
@@ -87,6 +94,22 @@ def call_database(context: ErrorContext, url: str, ask: Callable[[], Any]) -> An
         raise context.fail(f"the database{server} cannot be reached: {reason}", action)
     row = _find_row(text)
     raise context.fail(f"the database{server} reports an error: {reason}{row}") from cause
+
+
+def explain_database_error(error: BaseException) -> ProgramFailureError | None:
+    """Return what an error of a driver says while rows are read (CDAP's ``DBErrorDetailsProvider``).
+
+    :returns: None for an error that is not one of JDBC.
+    """
+    text = str(error)
+    if not any("SQL" in name for name, _ in _CAUSE.findall(text)):
+        return None
+    return ProgramFailureError(
+        f"the database reports an error: {_find_reason(text)}",
+        details=ErrorDetails(
+            category="Plugin", reason="the database reported an error", type="USER", dependency=True
+        ),
+    )
 
 
 def _describe_server(url: str) -> str:

@@ -190,6 +190,8 @@ def test_a_row_that_fails_leaves_nothing(place: Place):
     host = f"127.0.0.1:{place.server.port}"
     assert f"Stage 's1': the database at {host} reports an error:" in run.error.message
     assert "uplicate" in run.error.message
+    if place.server.plugin == "Postgres":
+        assert "Row: " in run.error.message
     assert place.server.sql("SELECT id FROM taken;") == "2"
 
 
@@ -205,6 +207,7 @@ def test_a_query_that_fails_amid_the_rows_says_why(place: Place):
     run = place.run(place.source(query, schema=schema), trash)
 
     assert run.error is not None
+    assert run.error.stage == "s0"
     assert reason in run.error.message
 
 
