@@ -6,6 +6,7 @@ they neither wait for a writer nor block one.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import contextvars
 import logging
@@ -45,8 +46,8 @@ _LONGEST: Final = 4000
 class ParsedStatements:
     """The statements that were executed lately, by their text.
 
-    The parser takes a fifth of the time of a read by key. Threads and connections may share the object:
-    DuckDB copies a parsed statement when it executes one.
+    The parser takes a fifth of the time of a read by key. Threads, connections and databases may share the
+    object: DuckDB copies a parsed statement when it executes one.
     """
 
     def __init__(self) -> None:
@@ -88,6 +89,9 @@ def _is_kept(statement: duckdb.Statement) -> bool:
     )
 
 
+_PARSED: Final = ParsedStatements()
+"""Those of all stores of this process."""
+atexit.register(_PARSED.clear)
 _Translate: TypeAlias = Callable[[], AbstractContextManager[None]]
 _LOG: Final = logging.getLogger(__name__)
 _MOST_IDLE: Final = 8
@@ -225,7 +229,7 @@ class Store:
         self._backups: Final = backups
         remove_temporary_files(path)
         self._root = open_after_checkpoint(path)
-        self._statements: Final = ParsedStatements()
+        self._statements: Final = _PARSED
         self._idle: list[duckdb.DuckDBPyConnection] = []
         self._used: set[duckdb.DuckDBPyConnection] = set()
         self._changed = threading.Condition()
@@ -436,7 +440,6 @@ class Store:
             self._commits.write_checkpoint(self._root)
             for cursor in (*self._idle, *self._used):
                 cursor.close()
-            self._statements.clear()
             self._root.close()
             self._commits.close()
 

@@ -36,7 +36,8 @@ class ContentFile(NamedTuple):
 
     inner: str
     """The path inside the artifact, with ``/``."""
-    path: Path
+    path: str
+    """A text, because hosts list more than a thousand files when they start, and read none of them."""
     bytes: int
     changed_ns: int
 
@@ -59,7 +60,7 @@ def list_files(path: Path) -> list[ContentFile]:
     """
     status = path.stat()
     if stat.S_ISREG(status.st_mode):
-        files = [ContentFile(path.name, path, status.st_size, status.st_mtime_ns)]
+        files = [ContentFile(path.name, str(path), status.st_size, status.st_mtime_ns)]
     elif stat.S_ISDIR(status.st_mode):
         files = _list_below(path)
     else:
@@ -94,7 +95,7 @@ def compute_digest(path: Path) -> str:
     state = hashlib.sha256()
     for file in list_files(path):
         state.update(os.fsencode(file.inner) + b"\0%d\0" % file.bytes)
-        with file.path.open("rb") as stream:
+        with Path(file.path).open("rb") as stream:
             while data := stream.read(_CHUNK):
                 state.update(data)
     return state.hexdigest()
@@ -122,12 +123,15 @@ def _add_sidecar(files: list[ContentFile], sidecar: Path | None) -> list[Content
         status = None
     if sidecar is None or status is None:
         return files
-    return [*files, ContentFile(f"../{sidecar.name}", sidecar, status.st_size, status.st_mtime_ns)]
+    return [
+        *files,
+        ContentFile(f"../{sidecar.name}", str(sidecar), status.st_size, status.st_mtime_ns),
+    ]
 
 
 def _list_below(top: Path) -> list[ContentFile]:
     files: list[ContentFile] = []
-    pending = [(top, "", 0)]
+    pending = [(str(top), "", 0)]
     while pending:
         folder, prefix, depth = pending.pop()
         if depth > _DEEPEST:
@@ -136,19 +140,17 @@ def _list_below(top: Path) -> list[ContentFile]:
             if not is_content(entry.name) or (depth == 0 and entry.name in _NOT_PACKAGED):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                pending.append((Path(entry.path), f"{prefix}{entry.name}/", depth + 1))
+                pending.append((entry.path, f"{prefix}{entry.name}/", depth + 1))
             elif _is_file(entry):
                 status = entry.stat()
                 inner = prefix + entry.name
-                files.append(
-                    ContentFile(inner, Path(entry.path), status.st_size, status.st_mtime_ns)
-                )
+                files.append(ContentFile(inner, entry.path, status.st_size, status.st_mtime_ns))
         if len(files) + len(pending) > MOST_FILES:
             raise BadRequestError(f"{top.name} has more than {MOST_FILES} files.")
     return sorted(files)
 
 
-def _scan(folder: Path) -> Iterator[os.DirEntry[str]]:
+def _scan(folder: str) -> Iterator[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         yield from entries
 

@@ -169,9 +169,8 @@ def _read_messages(client: dict[str, Any], wanted: PartitionRange) -> Iterator[l
     try:
         done = False
         while not done:
-            batch = consumer.consume(_BATCH, _POLL_S)
             messages = []
-            for each in batch:
+            for each in _take_batch(consumer):
                 error = each.error()
                 if error is None:
                     # Offsets may have gaps, where messages were compacted or belong to the brokers.
@@ -189,6 +188,15 @@ def _read_messages(client: dict[str, Any], wanted: PartitionRange) -> Iterator[l
             patience.check(is_idle=not messages and not done)
     finally:
         consumer.close()
+
+
+def _take_batch(consumer: Consumer) -> list[Message]:
+    """Wait for a message, and return it with those that have come with it.
+
+    ``consume`` alone waits for as many messages as it may return, also when the end was reached.
+    """
+    first = consumer.poll(_POLL_S)
+    return [] if first is None else [first, *consumer.consume(_BATCH - 1, 0)]
 
 
 class _Patience:

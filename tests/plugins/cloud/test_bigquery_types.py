@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from localcdap.api.errors import StageError
 from localcdap.api.schema import Schema
 from localcdap.artifacts.loading import load_plugin
 from localcdap.datasets.model import DatasetRequest
 from localcdap.engine.host_client import execute_statements
 from localcdap.engine.messages.host import StatementBatch
-from localcdap.testing import StageTester, TableData, artifact_ref
+from localcdap.testing import StageTester, TableData, artifact_ref, run_stage
 from localcdap.testing.instance import TemporaryInstance
 from tests.plugins.cloud.test_actions import PLUGINS
 
@@ -223,7 +224,7 @@ def test_a_sink_never_cuts_a_number(instance, cdap_engine_directory, name: str, 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["BigQueryTable", "BigQueryMultiTable"])
-def test_arrays_have_no_null(instance, cdap_engine_directory, name: str):
+def test_arrays_have_no_null(instance, spark, name: str):
     items = Schema.array(Schema.STRING.as_nullable).as_nullable
     part = Schema.record("part", [("list", items)]).as_nullable
     given = schema(
@@ -262,10 +263,18 @@ def test_arrays_have_no_null(instance, cdap_engine_directory, name: str):
         ({"parts": [{"list": ["a"]}, None]}, "parts"),
         ({"parts": [{"list": [None]}]}, "list"),
     ):
-        run = write(filled, row)
-        assert run.error is not None, row
-        assert f"Field '{field}' contains null values in its array" in run.error.message
-        assert run.error.stage == "Out"
+        rows = [{"kind": "arrays", **each} for each in (filled, row)]
+        with pytest.raises(
+            StageError, match=f"Field '{field}' contains null values in its array"
+        ) as caught:
+            run_stage(
+                spark,
+                artifact_ref(PLUGINS, "batchsink", name),
+                sink["properties"],
+                {"in": (given, rows)},
+                arguments={"multisink.arrays": str(given)},
+            )
+        assert caught.value.stage == "stage"
 
 
 @pytest.mark.spark

@@ -92,7 +92,7 @@ def wait_for_end(server: Server, number: int) -> tuple[list[dict[str, Any]], int
 @pytest.mark.spark
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks into /proc")
 @pytest.mark.parametrize(
-    "number", [20, pytest.param(200, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])]
+    "number", [8, pytest.param(200, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])]
 )
 def test_all_starts_at_once_are_answered_and_run(server, number):
     runs = start_at_once(server, number)
