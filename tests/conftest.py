@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -112,13 +113,24 @@ def pytest_sessionfinish() -> None:
     """Have the process end in order: DuckDB's module lists on the terminal what of it is still in use then.
 
     The threads of the last tests end within a second or so. What was frozen above would never be collected,
-    nor anything in a cycle with it, such as the fixtures of a session.
+    nor anything in a cycle with it, such as the fixtures of a session. What is left is named before the list,
+    which does not say where its objects come from.
     """
     deadline = time.monotonic() + 60
+    left = []
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and "_DummyThread" not in type(thread).__name__:
             thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                left.append(f"the thread {thread.name} runs")
     gc.unfreeze()
+    if "localcdap.store.store" in sys.modules:
+        from localcdap.store.store import Store
+
+        stores = [each for each in gc.get_objects() if type(each) is Store]
+        left += [f"the database {store.path} is open" for store in stores if not store._closed]
+    if left:
+        atexit.register(print, "After the last test:", *left, sep="\n", file=sys.stderr)
 
 
 @pytest.fixture(scope="session")
