@@ -95,6 +95,12 @@ def test_an_argument_more_than_a_function_has_is_refused():
         ("SELECT COALESCE(1, 'a')", "'COALESCE' of INT64 and STRING"),
         ("SELECT CASE WHEN TRUE THEN 1 ELSE 'a' END", "'CASE' of INT64 and STRING"),
         ("SELECT 1 AND TRUE", "'AND' of INT64"),
+        ("SELECT 1 AS a UNION ALL SELECT 'a'", "'UNION' of INT64 and STRING"),
+        ("SELECT DATE_DIFF(x, y, HOUR) FROM d.t", "'DATE_DIFF' with HOUR"),
+        ("SELECT EXTRACT(EPOCH FROM x) FROM d.t", "EXTRACT(EPOCH FROM"),
+        ("SELECT JSON_VALUE(x, '$.a[*]') FROM d.t", "'$.a[*]' is not translated"),
+        ("SELECT JSON_VALUE(x, y) FROM d.t", "'JSON_VALUE"),
+        ("SELECT LAG(x, -1) OVER (ORDER BY y) FROM d.t", "'LAG(x, -1)'"),
         ("ALTER TABLE d.t SET OPTIONS (description = 'x')", "SET OPTIONS"),
     ],
 )

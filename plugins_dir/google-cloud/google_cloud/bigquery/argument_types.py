@@ -112,6 +112,8 @@ def check_argument_types(parsed: Any, text: str) -> None:
 
     :raises SqlError: for the first that has a type without a translation.
     """
+    from sqlglot import expressions as exp
+
     # Inner functions are checked before those around them.
     for node in reversed(list(parsed.walk())):
         for key, types in _list_operands(node).items():
@@ -120,6 +122,8 @@ def check_argument_types(parsed: Any, text: str) -> None:
             _check_comparison(node, text)
         if type(node).__name__ in _CHOICES:
             _check_choice(node, text)
+        if isinstance(node, exp.SetOperation):
+            _check_columns(node, text)
         signature = find_signature(node)
         for key, argument in signature.arguments.items() if signature is not None else ():
             if argument.types not in (ANY, _NOT_VALUES):
@@ -148,6 +152,19 @@ def _check_comparison(node: Any, text: str) -> None:
         node.replace(
             exp.paren(exp.and_(*(extract_member(exp.true(), key) for key in keys), node.copy()))
         )
+
+
+def _check_columns(operation: Any, text: str) -> None:
+    """Check that the columns of two queries have types that BigQuery converts to one, if the text tells."""
+    from sqlglot import expressions as exp
+
+    columns = [operation.left.selects, operation.right.selects]
+    if any(each.is_star for side in columns for each in side):
+        return
+    name = type(operation).__name__.upper()
+    for sides in zip(*columns, strict=False):
+        values = [each.this if isinstance(each, exp.Alias) else each for each in sides]
+        _list_checks(operation, values, name, text)
 
 
 def _check_choice(node: Any, text: str) -> None:
