@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from .calls import call, choose_by_type, get_type_name
 from .refusals import find_signature, get_function_name
-from .signatures import ANY, EXTRACTED, TYPES, Signature
+from .signatures import ANY, EXTRACTED, TIME_UNITS, TYPES, Signature
 from .sql import SqlError, describe_position
 
 _NOT_VALUES: Final = "."
@@ -128,7 +128,16 @@ def check_argument_types(parsed: Any, text: str) -> None:
         for key, argument in signature.arguments.items() if signature is not None else ():
             if argument.types not in (ANY, _NOT_VALUES):
                 found = node.args.get(key, node.args.get(f"{key}_"))
-                _check_argument(node, found, argument.types, text)
+                _check_argument(node, found, _narrow(node, argument.types), text)
+
+
+def _narrow(function: Any, types: str) -> str:
+    """Return the types of an argument beside a unit: a DATE, or a STRING for it, has no hours."""
+    unit = function.args.get("unit")
+    has_dates = _name_node(function).startswith("DATE_") and "D" in types
+    if has_dates and unit is not None and str(unit.name).upper() in TIME_UNITS:
+        return types.replace("D", "").replace("S", "")
+    return types
 
 
 def _check_argument(node: Any, argument: Any, types: str, text: str) -> None:
