@@ -165,8 +165,11 @@ def test_temporary_tables_have_no_dataset_and_are_in_no_list_of_changes():
         ("d.t", 'CREATE TABLE "d.t" AS SELECT t.a FROM "temp"."main"."t" AS "t"'),
         (
             None,
-            'MERGE INTO "temp"."main"."t" AS "t" USING "d.t" AS u ON (STRUCT_EXTRACT({\'v\': TRUE}, '
-            "GOOGLESQL_CHECK_COMPARED(TYPEOF(t.a), TYPEOF(u.a), '=')) AND t.a = u.a) WHEN MATCHED THEN DELETE",
+            (
+                'MERGE INTO "temp"."main"."t" AS "t" USING "d.t" AS u ON '
+                "(STRUCT_EXTRACT({'v': TRUE}, GOOGLESQL_CHECK_COMPARED(TYPEOF(t.a), TYPEOF(u.a), '=')) "
+                "AND t.a = u.a) WHEN MATCHED THEN DELETE"
+            ),
         ),
     ]
 

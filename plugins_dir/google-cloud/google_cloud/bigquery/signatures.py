@@ -259,8 +259,8 @@ UNITS: Final = {
     "TIMESTAMP_SUB": TIME_UNITS | {"DAY"},
     "TIMESTAMP_TRUNC": TIME_UNITS | _DATES,
 }
-"""The units of functions on dates and times; ``WEEK`` may have a day after it, except in a sum. A DATE has none
-of the units of times."""
+"""The units of functions on dates and times. ``WEEK`` may have a day after it, except in a sum; a DATE
+has none of the units of times."""
 EXTRACTED: Final = {
     **dict.fromkeys((*_DATES, "DAYOFWEEK", "DAYOFYEAR"), "DMP"),
     **dict.fromkeys(TIME_UNITS, "MPC"),
