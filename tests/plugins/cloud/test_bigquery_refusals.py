@@ -25,10 +25,17 @@ def refuse(text: str) -> str:
     return raised.value.message
 
 
+def list_documented(opening: str) -> list[str]:
+    """Return the names in the paragraph of the documentation that begins so."""
+    paragraph = DOCUMENT.read_text().split(opening)[1].split("\n\n")[0]
+    return re.findall(r"`(\w+)`", paragraph)
+
+
 def test_the_documentation_lists_the_functions():
-    text = DOCUMENT.read_text().split("The functions of its SQL are ")[1].split("\n\n")[0]
     functions = set(module("signatures").FUNCTIONS) - {"TO_HEX(MD5)"}
-    assert re.findall(r"`(\w+)`", text) == sorted(functions)
+    assert list_documented("The functions of its SQL are ") == sorted(functions)
+    filtered = module("conditions").FILTER_FUNCTIONS
+    assert list_documented("The functions of a source's filter,") == sorted(filtered)
 
 
 def test_no_function_of_duckdb_is_called():
