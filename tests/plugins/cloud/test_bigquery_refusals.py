@@ -25,10 +25,17 @@ def refuse(text: str) -> str:
     return raised.value.message
 
 
+def list_documented(opening: str) -> list[str]:
+    """Return the names in the paragraph of the documentation that begins so."""
+    paragraph = DOCUMENT.read_text().split(opening)[1].split("\n\n")[0]
+    return re.findall(r"`(\w+)`", paragraph)
+
+
 def test_the_documentation_lists_the_functions():
-    text = DOCUMENT.read_text().split("The functions of its SQL are ")[1].split("\n\n")[0]
     functions = set(module("signatures").FUNCTIONS) - {"TO_HEX(MD5)"}
-    assert re.findall(r"`(\w+)`", text) == sorted(functions)
+    assert list_documented("The functions of its SQL are ") == sorted(functions)
+    filtered = module("conditions").FILTER_FUNCTIONS
+    assert list_documented("The functions of a source's filter,") == sorted(filtered)
 
 
 def test_no_function_of_duckdb_is_called():
@@ -95,6 +102,12 @@ def test_an_argument_more_than_a_function_has_is_refused():
         ("SELECT COALESCE(1, 'a')", "'COALESCE' of INT64 and STRING"),
         ("SELECT CASE WHEN TRUE THEN 1 ELSE 'a' END", "'CASE' of INT64 and STRING"),
         ("SELECT 1 AND TRUE", "'AND' of INT64"),
+        ("SELECT 1 AS a UNION ALL SELECT 'a'", "'UNION' of INT64 and STRING"),
+        ("SELECT DATE_DIFF(x, y, HOUR) FROM d.t", "'DATE_DIFF' with HOUR"),
+        ("SELECT EXTRACT(EPOCH FROM x) FROM d.t", "EXTRACT(EPOCH FROM"),
+        ("SELECT JSON_VALUE(x, '$.a[*]') FROM d.t", "'$.a[*]' is not translated"),
+        ("SELECT JSON_VALUE(x, y) FROM d.t", "'JSON_VALUE"),
+        ("SELECT LAG(x, -1) OVER (ORDER BY y) FROM d.t", "'LAG(x, -1)'"),
         ("ALTER TABLE d.t SET OPTIONS (description = 'x')", "SET OPTIONS"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from .calls import call, choose_by_type, get_type_name
 from .refusals import find_signature, get_function_name
-from .signatures import ANY, EXTRACTED, TYPES, Signature
+from .signatures import ANY, EXTRACTED, TIME_UNITS, TYPES, Signature
 from .sql import SqlError, describe_position
 
 _NOT_VALUES: Final = "."
@@ -112,6 +112,8 @@ def check_argument_types(parsed: Any, text: str) -> None:
 
     :raises SqlError: for the first that has a type without a translation.
     """
+    from sqlglot import expressions as exp
+
     # Inner functions are checked before those around them.
     for node in reversed(list(parsed.walk())):
         for key, types in _list_operands(node).items():
@@ -120,11 +122,22 @@ def check_argument_types(parsed: Any, text: str) -> None:
             _check_comparison(node, text)
         if type(node).__name__ in _CHOICES:
             _check_choice(node, text)
+        if isinstance(node, exp.SetOperation):
+            _check_columns(node, text)
         signature = find_signature(node)
         for key, argument in signature.arguments.items() if signature is not None else ():
             if argument.types not in (ANY, _NOT_VALUES):
                 found = node.args.get(key, node.args.get(f"{key}_"))
-                _check_argument(node, found, argument.types, text)
+                _check_argument(node, found, _narrow(node, argument.types), text)
+
+
+def _narrow(function: Any, types: str) -> str:
+    """Return the types of an argument beside a unit: a DATE, or a STRING for it, has no hours."""
+    unit = function.args.get("unit")
+    has_dates = _name_node(function).startswith("DATE_") and "D" in types
+    if has_dates and unit is not None and str(unit.name).upper() in TIME_UNITS:
+        return types.replace("D", "").replace("S", "")
+    return types
 
 
 def _check_argument(node: Any, argument: Any, types: str, text: str) -> None:
@@ -148,6 +161,19 @@ def _check_comparison(node: Any, text: str) -> None:
         node.replace(
             exp.paren(exp.and_(*(extract_member(exp.true(), key) for key in keys), node.copy()))
         )
+
+
+def _check_columns(operation: Any, text: str) -> None:
+    """Check that the columns of two queries have types that BigQuery converts to one, if the text tells."""
+    from sqlglot import expressions as exp
+
+    columns = [operation.left.selects, operation.right.selects]
+    if any(each.is_star for side in columns for each in side):
+        return
+    name = type(operation).__name__.upper()
+    for sides in zip(*columns, strict=False):
+        values = [each.this if isinstance(each, exp.Alias) else each for each in sides]
+        _list_checks(operation, values, name, text)
 
 
 def _check_choice(node: Any, text: str) -> None:

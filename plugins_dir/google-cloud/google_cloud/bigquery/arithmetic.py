@@ -113,6 +113,18 @@ def _translate_average(node: Any, _: str) -> None:
     whole.replace(choose_by_type(test, exp.case().when(test.copy(), quotient), whole))
 
 
+def _translate_population(node: Any, _: str) -> None:
+    """Make the deviation of NaN or an infinity NaN, which is 0 in DuckDB for a single value."""
+    from sqlglot import expressions as exp
+
+    if node.find_ancestor(exp.Pivot):
+        return
+    whole = _find_modified(node)
+    largest = exp.cast(_replace_inner(whole, node, exp.Max), "DOUBLE")
+    zero = exp.Mul(this=largest, expression=exp.Literal.number(0))
+    whole.replace(exp.paren(exp.Add(this=whole.copy(), expression=zero)))
+
+
 def _find_modified(node: Any) -> Any:
     """Return an aggregate function with its FILTER and OVER."""
     while type(node.parent).__name__ in _MODIFIERS and node.arg_key == "this":
@@ -272,5 +284,7 @@ ARITHMETIC: Final[dict[str, Callable[[Any, str], None]]] = {
     "SafeNegate": _translate_safe("Neg"),
     "SafeSubtract": _translate_safe("Sub"),
     "Sign": _translate_sign,
+    "StddevPop": _translate_population,
     "Sum": _translate_sum,
+    "VariancePop": _translate_population,
 }

@@ -14,7 +14,7 @@ _SIDES: Final = {"": "held", "T": "held", "S": "given"}
 """The two sides of CDAP's MERGE, and those of :class:`localcdap.api.tables.TableWrite`."""
 
 
-_FUNCTIONS: Final = frozenset(
+FILTER_FUNCTIONS: Final = frozenset(
     str.split(
         "ABS CHARACTER_LENGTH CHAR_LENGTH COALESCE CONCAT CURRENT_DATE CURRENT_TIMESTAMP DATE "
         "DATE_ADD DATE_DIFF DATE_SUB ENDS_WITH IF IFNULL IS_NAN LENGTH LOWER NULLIF STARTS_WITH "
@@ -99,10 +99,10 @@ def _refuse(parsed: Any, text: str) -> None:
     refuse_unknown(parsed, text)
     for node in parsed.walk():
         name = get_function_name(node) if isinstance(node, exp.Func) else ""
-        if name and name not in _FUNCTIONS:
+        if name and name not in FILTER_FUNCTIONS:
             raise SqlError(
                 f"'{name}' is not translated in a filter{describe_position(text, node)}.",
-                f"Use one of {', '.join(sorted(_FUNCTIONS))}, or a filter in the pipeline.",
+                f"Use one of {', '.join(sorted(FILTER_FUNCTIONS))}, or a filter in the pipeline.",
             )
         match node:
             case exp.Substring() if not _is_position(node.args.get("start")):

@@ -10,7 +10,7 @@ from .arithmetic import ARITHMETIC
 from .calls import call
 from .casts import CASTS, NUMERIC
 from .formats import translate_format, translate_time_format
-from .functions import FUNCTIONS, refuse_months
+from .functions import FUNCTIONS
 from .literals import type_literals
 from .ranges import check_ranges
 from .sql import build_translation_error
@@ -61,10 +61,8 @@ def _translate_date_function(node: Any, _: str) -> None:
     node.replace(made if isinstance(node, exp.DateTrunc) else call("check_year", made))
 
 
-def _translate_addition(node: Any, text: str) -> None:
+def _translate_addition(node: Any, _: str) -> None:
     """Make a result outside the years 1 to 9999 fail, which DuckDB's types hold."""
-    if type(node).__name__.startswith("Timestamp"):
-        refuse_months(node, text)
     node.replace(call("check_year", node))
 
 

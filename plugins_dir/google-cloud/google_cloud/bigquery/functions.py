@@ -346,17 +346,6 @@ def _translate_ieee_division(node: Any, _: str) -> None:
     node.replace(exp.paren(exp.Div(this=dividend, expression=divisor)))
 
 
-def refuse_months(node: Any, text: str) -> None:
-    """Refuse what BigQuery refuses: parts of dates that have no fixed length, of a TIMESTAMP."""
-    unit = node.args["unit"].name.upper()
-    if unit in ("WEEK", "MONTH", "QUARTER", "YEAR"):
-        name = "TIMESTAMP_ADD" if type(node).__name__ == "TimestampAdd" else "TIMESTAMP_SUB"
-        raise SqlError(
-            f"{name} does not support the {unit} date part{describe_position(text, node)}.",
-            "Use DATE_ADD of a DATE, or a part such as DAY.",
-        )
-
-
 def _translate_error(node: Any, _: str) -> None:
     node.replace(call("error", *node.expressions))
 

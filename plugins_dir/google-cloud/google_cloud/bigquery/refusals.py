@@ -279,7 +279,11 @@ def _walk_known(parsed: Any) -> Iterator[Any]:
     """Yield the nodes of a statement, without what is in properties, which have no effect."""
     from sqlglot import expressions as exp
 
-    return iter(parsed.walk(prune=lambda node: isinstance(node, exp.Property | exp.Properties)))
+    return iter(
+        parsed.walk(
+            prune=lambda node: isinstance(node, exp.Property | exp.Properties | exp.JSONPath)
+        )
+    )
 
 
 def find_signature(node: Any) -> Signature | None:
@@ -395,6 +399,7 @@ def _build_error(node: Any, text: str) -> SqlError:
     from sqlglot import expressions as exp
 
     name = get_function_name(node) if isinstance(node, exp.Func) else ""
+    name = "FILTER" if isinstance(node, exp.Filter) else name
     if not name:
         return build_translation_error(node, text, _ACTION)
     return SqlError(f"'{name}' is not translated{describe_position(text, node)}.", _ACTION)

@@ -238,31 +238,32 @@ and the type of the result. ``?`` is an optional argument, ``*`` a list; ``this`
 the first argument."""
 
 
-_TIMES: Final = frozenset(("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR"))
+TIME_UNITS: Final = frozenset(("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR"))
 _DATES: Final = frozenset(("DAY", "WEEK", "ISOWEEK", "MONTH", "QUARTER", "YEAR", "ISOYEAR"))
 _ADDED: Final = _DATES - {"ISOWEEK", "ISOYEAR"}
 UNITS: Final = {
-    "DATE_ADD": _ADDED,
-    "DATE_DIFF": _DATES,
-    "DATE_SUB": _ADDED,
-    "DATE_TRUNC": _DATES,
-    "DATETIME_ADD": _TIMES | _ADDED,
-    "DATETIME_DIFF": _TIMES | _DATES,
-    "DATETIME_SUB": _TIMES | _ADDED,
-    "DATETIME_TRUNC": _TIMES | _DATES,
+    "DATE_ADD": TIME_UNITS | _ADDED,
+    "DATE_DIFF": TIME_UNITS | _DATES,
+    "DATE_SUB": TIME_UNITS | _ADDED,
+    "DATE_TRUNC": TIME_UNITS | _DATES,
+    "DATETIME_ADD": TIME_UNITS | _ADDED,
+    "DATETIME_DIFF": TIME_UNITS | _DATES,
+    "DATETIME_SUB": TIME_UNITS | _ADDED,
+    "DATETIME_TRUNC": TIME_UNITS | _DATES,
     "LAST_DAY": _DATES - {"DAY"},
-    "TIME_ADD": _TIMES,
-    "TIME_DIFF": _TIMES,
-    "TIME_SUB": _TIMES,
-    "TIMESTAMP_ADD": _TIMES | {"DAY"},
-    "TIMESTAMP_DIFF": _TIMES | {"DAY"},
-    "TIMESTAMP_SUB": _TIMES | {"DAY"},
-    "TIMESTAMP_TRUNC": _TIMES | _DATES,
+    "TIME_ADD": TIME_UNITS,
+    "TIME_DIFF": TIME_UNITS,
+    "TIME_SUB": TIME_UNITS,
+    "TIMESTAMP_ADD": TIME_UNITS | {"DAY"},
+    "TIMESTAMP_DIFF": TIME_UNITS | {"DAY"},
+    "TIMESTAMP_SUB": TIME_UNITS | {"DAY"},
+    "TIMESTAMP_TRUNC": TIME_UNITS | _DATES,
 }
-"""The units of functions on dates and times; ``WEEK`` may have a day after it, except in a sum."""
+"""The units of functions on dates and times. ``WEEK`` may have a day after it, except in a sum; a DATE
+has none of the units of times."""
 EXTRACTED: Final = {
     **dict.fromkeys((*_DATES, "DAYOFWEEK", "DAYOFYEAR"), "DMP"),
-    **dict.fromkeys(_TIMES, "MPC"),
+    **dict.fromkeys(TIME_UNITS, "MPC"),
     "DATE": "MP",
     "DATETIME": "P",
     "TIME": "MP",
