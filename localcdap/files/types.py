@@ -158,7 +158,7 @@ _MAX_DIGITS: Final = 38
 EXACT_IN_DOUBLE: Final = 2**53
 """Doubles hold every whole number up to this one."""
 _WIDE_LONG: Final = Schema.decimal(19, 0)
-"""Stands for a long that is no double while types are merged; :func:`replace_unknown` makes it a long."""
+"""Stands for a long that a double cannot hold, until :func:`replace_unknown` makes it a long."""
 
 
 def _infer_whole_type(number: int) -> Schema:
@@ -267,7 +267,7 @@ def _merge_records(left: Schema, right: Schema) -> Schema:
 def replace_unknown(schema: Schema, *, all_nullable: bool = False) -> Schema:
     """Return a schema with nullable strings in place of the null type, that of values which are all null.
 
-    Longs that were marked as no doubles become longs.
+    Longs that were marked, since doubles cannot hold them, become longs.
 
     :param all_nullable: whether every field and item becomes nullable.
     """
