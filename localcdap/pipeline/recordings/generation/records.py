@@ -223,7 +223,7 @@ def _find_documents(
 
 
 def _read_paths(text: str, step: re.Pattern[str]) -> dict[str, Path]:
-    """Return the paths of a mapping ``field:path,field:path``, but for those that are no plain paths."""
+    """Return the paths of a mapping ``field:path,field:path``, without those that are not plain paths."""
     found: dict[str, Path] = {}
     for entry in text.split(","):
         name, _, path = entry.partition(":")

@@ -119,7 +119,7 @@ class Column:
         return codec.encode([convert(Row({_COLUMN: each})) for each in values]).column(0)
 
     def find_unfit(self, field: Field) -> dict[int, str]:
-        """Return the rows whose value is none of a field, with the message of a run for it."""
+        """Return the rows whose value a field cannot have, with the message of a run for it."""
         key = f"{_UNFIT} {field.schema}"
         if key not in self.facts:
             self.facts[key] = {} if self._is_fit(field.schema) else self._try(field)
