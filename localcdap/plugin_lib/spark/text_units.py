@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _WIDE: Final = r"[\x{10000}-\x{10FFFF}]"
 _SECOND: Final = "\uffff"
-"""A code point that is no character; it stands for the second unit of the character before it."""
+"""A code point without a character; it stands for the second unit of the character before it."""
 
 
 def count_units(text: Column) -> Column:

@@ -71,7 +71,7 @@ _HARNESS: Final = r"""
     if (text === 'e') return Object.fromEntries(value.entries);
     return text[0] === 'i' ? toNumber(text.slice(1)) : Number(text.slice(1));
   }
-  // The number of a whole number beyond 2^53. The digits are kept, to tell of numbers that are passed on.
+  // The number of a whole number beyond 2^53. The digits are kept, to report the numbers that are passed on.
   function toNumber(digits) {
     const number = Number(digits);
     if (String(BigInt(number)) !== digits) rounded.set(number, digits);
