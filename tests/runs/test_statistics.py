@@ -207,6 +207,13 @@ def test_two_runs_beside_each_other(instance, namespace, service):
             "Spark could not do its part",
             "SYSTEM",
         ),
+        (
+            "Field 'a' must be of type long, but it is 'x'.",
+            "T",
+            "Plugin",
+            "a value does not fit",
+            "USER",
+        ),
         ("field 'n': Division by zero.", "T", "Plugin", "a value does not fit", "USER"),
         (
             "Encountered error while reading file file:/a.gz: not gzip.",

@@ -6,7 +6,7 @@ functions, what a reader meets in a file or a database). After the failure, stag
 once more: the outputs one after the other until one fails, which is that of the stage at fault, and then that
 stage alone, on fewer and fewer of its input records and with fewer and fewer of its output fields.
 
-All of it together takes :data:`_LIMIT_S` at most, or three times as long as the job that has failed. What is
+All of it together takes :data:`_LIMIT_S` at most; after a longer job up to :data:`_MOST_LIMIT_S`. What is
 not found by then is left out of the message.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LIMIT_S: Final = 30.0
-_MOST_LIMIT_S: Final = 120.0
+_MOST_LIMIT_S: Final = 60.0
 _MOST_ROWS: Final = 50_000
 """A stage with more input records than this is not computed again."""
 _MOST_BYTES: Final = 64 * 1024 * 1024

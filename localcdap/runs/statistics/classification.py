@@ -103,7 +103,8 @@ _SIGNS: Final = (
     ),
     _sign(
         r"overflow|cast|cannot be parsed|could not be parsed|cannot parse|malformed|invalid value|divide|"
-        r"division by|is not a |null|cannot become|cannot be converted|expected|constraint|too long for",
+        r"division by|is not a |null|cannot become|cannot be converted|expected|constraint|too long for|"
+        r"must be of type|is not of type",
         PLUGIN,
         "a value does not fit",
         USER,
