@@ -60,7 +60,16 @@ OTHER_ON_SPARK = {
         {"id": "3", "text": " spaced ", "note": None},
     ],
     # CDAP's sources leave out one line, the header; a message says so where such a file is chosen.
-    "title.csv": TITLE,
+    "title.csv": [{"id": None, "name": None, "city": None}, *TITLE],
+    # Empty lines of delimited text are records of nulls in CDAP, and those of JSON fail.
+    "empty_lines.csv": [
+        {"id": None, "name": None},
+        {"id": "1", "name": "Ann"},
+        {"id": None, "name": None},
+        {"id": None, "name": None},
+        {"id": "2", "name": "Bob"},
+    ],
+    "lines.jsonl": "A line is not a JSON object",
 }
 OTHER_IN_DUCKDB = {
     # Views of file sets read an object on each line, as Hive does.
