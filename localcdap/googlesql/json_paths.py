@@ -15,7 +15,7 @@ _STEP: Final = re.compile(
 )
 
 
-class JsonPathError(ValueError):
+class ExtractionPathError(ValueError):
     """A path that is not read here."""
 
 
@@ -27,16 +27,16 @@ class _Number(str):
 def read_path(path: str) -> tuple[str | int, ...]:
     """Return the names and indexes of a path.
 
-    :raises JsonPathError: for a path with another step, such as ``[*]``.
+    :raises ExtractionPathError: for a path with another step, such as ``[*]``.
     """
     if not path.startswith("$"):
-        raise JsonPathError("JSONPath must start with '$'")
+        raise ExtractionPathError("JSONPath must start with '$'")
     steps: list[str | int] = []
     at = 1
     while at < len(path):
         found = _STEP.match(path, at)
         if found is None:
-            raise JsonPathError(f"Invalid token in JSONPath at: {path[at:]}")
+            raise ExtractionPathError(f"Invalid token in JSONPath at: {path[at:]}")
         at = found.end()
         index = found["index"]
         name = next((each for each in found.group("name", "text", "key") if each is not None), "")

@@ -80,7 +80,7 @@ def test_an_argument_more_than_a_function_has_is_refused():
         ("SELECT REGEXP_INSTR(x, 'a', 2) FROM d.t", "'REGEXP_INSTR'"),
         ("SELECT REGEXP_EXTRACT(x, y) FROM d.t", "'REGEXP_EXTRACT(x, y)'"),
         ("SELECT IF(x, 1) FROM d.t", "'IF'"),
-        ("SELECT CAST(x AS DOUBLE) FROM d.t", "'DOUBLE' is no type of BigQuery"),
+        ("SELECT CAST(x AS DOUBLE) FROM d.t", "'DOUBLE' is not a type of BigQuery"),
         ("SELECT CAST(x AS BIGNUMERIC) FROM d.t", "'BIGNUMERIC'"),
         ("SELECT CAST(x AS GEOGRAPHY) FROM d.t", "'GEOGRAPHY'"),
         ("CREATE TABLE d.t (x BIGNUMERIC)", "'BIGNUMERIC'"),
@@ -114,7 +114,7 @@ def test_an_argument_more_than_a_function_has_is_refused():
 def test_what_has_no_translation_is_refused_by_its_name(text: str, named: str):
     message = refuse(text)
     assert named in message
-    assert "not translated" in message or "no type of BigQuery" in message
+    assert "not translated" in message or "not a type of BigQuery" in message
 
 
 @pytest.mark.parametrize(

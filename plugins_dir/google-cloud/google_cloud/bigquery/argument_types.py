@@ -6,12 +6,14 @@ before it runs a statement, and is checked there, so that it costs nothing for t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from .calls import call, choose_by_type, get_type_name
+from .casts import LITERALS
 from .refusals import find_signature, get_function_name
-from .signatures import ANY, EXTRACTED, TIME_UNITS, TYPES, Signature
+from .signatures import ANY, EXTRACTED, NUMBER, TIME_UNITS, TYPES, Signature
 from .sql import SqlError, describe_position
 
 _NOT_VALUES: Final = "."
@@ -48,6 +50,8 @@ _LETTERS: Final = {
     "RawString": "S",
 }
 """The letters of the types of operators and literals."""
+_ALONE: Final = frozenset("OBJ")
+"""The letters of types to which no others convert."""
 _ELEMENTS: Final = {"S": "L", "I": "H"}
 """The letters of arrays by those of their elements."""
 _TIMES: Final = frozenset("DMPC")
@@ -232,7 +236,7 @@ def _list_checks(node: Any, values: Sequence[Any], name: str, text: str) -> list
     for value, types in told[1:]:
         if {*types}.isdisjoint(first[1]):
             raise SqlError(
-                f"'{name}' of {TYPES[find_type(first[0])]} and {TYPES[find_type(value)]} "
+                f"'{name}' of {_describe_type(first[0])} and {_describe_type(value)} "
                 f"is not translated{describe_position(text, node)}.",
                 "Convert one of them with CAST.",
             )
@@ -252,6 +256,7 @@ def _find_compared_type(value: Any) -> str:
     found = find_type(value)
     if found == _NULL:
         return "".join(TYPES)
+    found = _widen(found, "IFN")
     more = next((each for each in _COMPARED if found and found in each), found)
     return f"{more}{''.join(sorted(_TIMES))}" if found == "S" and value.is_string else more
 
@@ -277,7 +282,11 @@ def find_type(node: Any) -> str:
     name = type(node).__name__
     if _name_node(node) == "ERROR":
         return _NULL  # it has no value
-    signature = find_signature(node) if name != "If" else None
+    if name in _CHOICES:
+        return _find_common_type(list(_list_choices(node)))
+    if name == "DPipe" or _is_joined(node):
+        return _find_joined_type(node)
+    signature = find_signature(node)
     if signature is not None:
         return _find_result_type(node, signature)
     if name in _SAME:
@@ -321,15 +330,31 @@ def _find_query_type(query: Any) -> str:
     return "R" if select.args.get("kind") else find_type(select.expressions[0])
 
 
-def _find_common_type(node: Any) -> str:
-    """Return the type of the results of a CASE or IF, when all have the same."""
-    from sqlglot import expressions as exp
+def _find_common_type(values: Sequence[Any]) -> str:
+    """Return the type of values of which one is chosen, when all have the same.
 
-    branches = node.args["ifs"] if isinstance(node, exp.Case) else [node]
-    results = [each.args["true"] for each in branches]
-    results += filter(None, [node.args.get("default" if isinstance(node, exp.Case) else "false")])
-    types = {find_type(each) for each in results} - {_NULL}
-    return next(iter(types)) if len(types) == 1 else ""
+    Some types have no others that convert to them, so that one value tells the type of all.
+    """
+    types = {find_type(each) for each in values} - {_NULL}
+    if len(types) == 1:
+        return next(iter(types))
+    if any(find_type(each) == "S" and not _is_coerced(each) for each in values):
+        return "S"
+    return next((each for each in types if each and each in _ALONE), "")
+
+
+def _find_joined_type(node: Any) -> str:
+    """Return the type of texts that are joined, when the type of one tells it."""
+    values = node.expressions or [node.this, node.expression]
+    types = {find_type(each) for each in values}
+    return next((each for each in ("S", "B", "A", "L", "H") if each in types), "")
+
+
+def _is_coerced(value: Any) -> bool:
+    """Return whether a STRING is a literal that can be converted to a DATE or time."""
+    return bool(value.is_string) and any(
+        re.fullmatch(pattern, value.name) for pattern in LITERALS.values()
+    )
 
 
 def _list_values(value: Any) -> Iterator[Any]:
@@ -358,7 +383,7 @@ def _check_value(node: Any, value: Any, types: str, text: str) -> None:
 
     :raises SqlError: when the text tells that it has another type.
     """
-    found = find_type(value)
+    found = _widen(find_type(value), types)
     if not found or (found == "A" and "A" not in types and not {*types}.isdisjoint("LH")):
         wanted = ", ".join(TYPES[each] for each in types)
         checked = call("check_type", get_type_name(value), _write(wanted), _write(_name_node(node)))
@@ -388,7 +413,7 @@ def check_operand(node: Any, value: Any, types: str, sign: str, text: str) -> No
     """
     from sqlglot import expressions as exp
 
-    found = find_type(value)
+    found = _widen(find_type(value), types)
     if not found and not isinstance(value, exp.Subquery):
         wanted = ", ".join(TYPES[each] for each in types)
         key = call("check_type", get_type_name(value), _write(wanted), _write(sign))
@@ -398,6 +423,17 @@ def check_operand(node: Any, value: Any, types: str, sign: str, text: str) -> No
             f"'{sign}' of {TYPES[found]} is not translated{describe_position(text, node)}.",
             f"Convert the value to {' or '.join(TYPES[each] for each in types)}.",
         )
+
+
+def _describe_type(value: Any) -> str:
+    return TYPES[_widen(find_type(value), "IFN")]
+
+
+def _widen(found: str, types: str) -> str:
+    """Return the letter of a number as one of the types that are taken, if all numbers are."""
+    if found != NUMBER:
+        return found
+    return "F" if {*"IFN"} <= {*types} else ""
 
 
 def _is_joined(node: Any) -> bool:
@@ -410,7 +446,7 @@ def _convert_to_text(value: Any, found: str) -> Any:
     if found in ("S", "B", _NULL):
         return value
     text = call("string", value)
-    if found:
+    if found not in ("", NUMBER):
         return text
     is_bytes = _call_duckdb("CONTAINS", [get_type_name(value), _write("BLOB")])
     return choose_by_type(is_bytes, value, text)
@@ -458,9 +494,7 @@ def extract_member(value: Any, key: Any) -> Any:
 
 _FINDERS: Final[dict[str, Callable[[Any], str]]] = {
     "Array": _find_array_type,
-    "Case": _find_common_type,
     "Cast": lambda node: _find_cast_type(node.to),
-    "If": _find_common_type,
     "Select": _find_query_type,
     "Subquery": _find_query_type,
     "TryCast": lambda node: _find_cast_type(node.to),

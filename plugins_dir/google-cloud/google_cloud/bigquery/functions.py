@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from localcdap.googlesql.json_paths import JsonPathError, read_path
+from localcdap.googlesql.json_paths import ExtractionPathError, read_path
 
 from .calls import (
     call,
@@ -242,7 +242,7 @@ def _translate_to_json(node: Any, text: str) -> None:
 
 
 def _check_groups(node: Any, text: str) -> None:
-    """Refuse a pattern that is no literal, as its groups decide what is extracted, or that has several."""
+    """Refuse a pattern that is not a literal, as its groups decide what is extracted, or that has several."""
     from sqlglot import expressions as exp
 
     pattern = node.expression
@@ -314,7 +314,7 @@ def _call_with_path(name: str) -> _Translation:
 def _find_path(node: Any, text: str) -> Any:
     """Return the path of a JSON function as it is written; sqlglot reads more paths than BigQuery.
 
-    :raises SqlError: for a path that is no literal, or has a step without a translation.
+    :raises SqlError: for a path that is not a literal, or has a step without a translation.
     """
     from sqlglot import expressions as exp
 
@@ -323,7 +323,7 @@ def _find_path(node: Any, text: str) -> Any:
         raise build_translation_error(node, text, "Write the path as a text in quotes.")
     try:
         steps = read_path(path)
-    except JsonPathError as error:
+    except ExtractionPathError as error:
         raise SqlError(
             f"'{path}' is not translated: {error}{describe_position(text, node)}.",
             "Write a path such as $.name, $['name'] or $.list[0].",

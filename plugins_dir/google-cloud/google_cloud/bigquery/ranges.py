@@ -11,12 +11,14 @@ from typing import Any, Final
 
 from .argument_types import check_operand, extract_member, find_type
 from .calls import call, choose_by_type, get_type_name
+from .signatures import NUMBER
 from .sql import SqlError, describe_position
 
 _ARITHMETIC: Final = ("Add", "Sub", "Mul", "Div")
 _WHOLE: Final = frozenset("IN")
 _PARENTS: Final = (*_ARITHMETIC, "Neg", "Paren")
 _NEVER_NAN: Final = frozenset("SBINODMPCJVARLH")
+_RESULT: Final = "googlesql_result"
 _MODIFIERS: Final = ("Filter", "IgnoreNulls", "RespectNulls", "Window")
 
 
@@ -52,9 +54,13 @@ def _check_calculation(node: Any, text: str) -> None:
     is_whole = types <= _WHOLE and not (has_division and "N" not in types)
     if is_whole or node.find(exp.Subquery) is not None or node.find_ancestor(exp.Pivot):
         return
+    if any(each.name == _RESULT for each in node.find_all(exp.Anonymous)):
+        return  # its parts are checked, and each check repeats them
     literal = exp.Literal | exp.Interval
     unknown = [
-        each for each in leaves if find_type(each) in ("", "F") and not isinstance(each, literal)
+        each
+        for each in leaves
+        if find_type(each) in ("", "F", NUMBER) and not isinstance(each, literal)
     ]
     finite = [call("is_finite", each) for each in unknown]
     node.replace(call("result", node, exp.and_(*finite) if finite else exp.true()))

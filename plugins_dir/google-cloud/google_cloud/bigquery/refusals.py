@@ -155,7 +155,7 @@ _WORDS: Final = frozenset(
 _NO_FUNCTION_BEFORE: Final = frozenset(
     ("DOT", "EXISTS", "FROM", "INTO", "JOIN", "MERGE", "R_PAREN", "STAR", "TABLE", "UPDATE", "VIEW")
 )
-"""The tokens after which a name with a parenthesis is no function, as in ``* REPLACE (a AS b)``."""
+"""The tokens after which a name with a parenthesis is not a function, as in ``* REPLACE (a AS b)``."""
 _REFUSED_TOKENS: Final = frozenset(
     str.split(
         "ARROW AT_GT CARET_AT DARROW DCOLON DIV DPIPE_SLASH GLOB HASH_ARROW ILIKE IRLIKE LAMBDA "
@@ -216,7 +216,7 @@ def refuse_tokens(text: str) -> None:
             )
         if before == "ALIAS" and _is_foreign_type(tokens, at):
             raise SqlError(
-                f"'{token.text}' is no type of BigQuery{format_position(text, token.start)}.",
+                f"'{token.text}' is not a type of BigQuery{format_position(text, token.start)}.",
                 f"Use one of {', '.join(sorted(_TYPE_NAMES))}.",
             )
         most = FUNCTIONS[name].most if is_call and name in FUNCTIONS else None

@@ -97,7 +97,7 @@ def tokenize(text: str) -> Sequence[Any]:
 
 
 def find_second_argument(text: str, start: int | None) -> str | None:
-    """Return the text of a call's second argument, ``$`` if it has none, None if it is no literal."""
+    """Return the text of a call's second argument, ``$`` if it has none, None if it is not a literal."""
     tokens = tokenize(text)
     at = next((at for at, token in enumerate(tokens) if token.start == start), None)
     depth = 0
