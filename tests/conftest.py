@@ -43,8 +43,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # The Spark server runs for minutes and most queries once: HotSpot's second compiler would take
 # a third of its processor time and not earn it. The first compiler alone gets a cache of 48 MB, which fills.
 # One thread that collects garbage, in few rounds, takes a tenth less of the processor than several beside it.
-# Another tenth is saved by room for classes that grows without collections, and by not verifying the bytecode
-# of Spark, which javac and scalac have written.
+# Another tenth is saved by a metaspace that holds Spark's classes from the start, since its growth causes
+# collections, and by not verifying the bytecode, which javac and scalac have written.
 os.environ.setdefault(
     "JAVA_TOOL_OPTIONS",
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xmn256m "
