@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from localcdap.api.dataset.definition import PropertyChange
-from localcdap.api.dataset.schema_evolution import NoticeKind
+from localcdap.api.dataset.schema_evolution import ChangeKind
 from localcdap.api.dataset.types import BUILT_IN_TYPES
 from localcdap.api.errors import (
     BadRequestError,
@@ -130,8 +130,8 @@ def test_a_compatible_update_changes_the_rows_with_the_schema(datasets, instance
 
     assert asked == done
     assert [(each.field, each.kind) for each in done.fields] == [
-        ("n", NoticeKind.WIDENED),
-        ("more", NoticeKind.ADDED),
+        ("n", ChangeKind.WIDENED),
+        ("more", ChangeKind.ADDED),
     ]
     assert read(instance, "t") == [(1, 3, None), (2, 4, None)]
     assert datasets.describe("default", "t").properties["schema"] == new["schema"]

@@ -12,9 +12,7 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.EnumSet;
-import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.LocalFileSystem;
@@ -22,9 +20,6 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.spark.TaskContext;
-import org.apache.spark.api.plugin.DriverPlugin;
-import org.apache.spark.api.plugin.ExecutorPlugin;
-import org.apache.spark.api.plugin.SparkPlugin;
 import org.apache.spark.deploy.SparkHadoopUtil;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry$;
@@ -53,13 +48,10 @@ public class LocalServer {
     public static void main(String[] arguments) throws Exception {
         useFilesWithoutPrograms();
         // Tasks load the classes of this file, too.
-        Thread.currentThread().setContextClassLoader(
-            new RememberingLoader(LocalServer.class.getClassLoader()));
+        Thread.currentThread().setContextClassLoader(LocalServer.class.getClassLoader());
         ServerFunction.registerAll();
         SparkSession spark = (SparkSession) SparkSession.builder().getOrCreate();
-        ClassLoader loader = spark.sharedState().jarClassLoader();
-        TaskLoader.use(loader);
-        Thread.currentThread().setContextClassLoader(loader);
+        Thread.currentThread().setContextClassLoader(spark.sharedState().jarClassLoader());
         SparkConnectService.start(spark.sparkContext());
         Thread.currentThread().join();
     }
@@ -81,81 +73,6 @@ public class LocalServer {
             new Class[] {URI.class, Configuration.class, FileSystem.class});
         add.setAccessible(true);
         add.invoke(null, new Object[] {root, configuration, files});
-    }
-}
-
-/**
- * A class loader that remembers which classes its parent does not have. The parent's class path is fixed.
- *
- * The compiler of generated code asks for each name that may be a class. Without this loader the JVM would look
- * into all 280 files of Spark for each that is none, again for each query.
- */
-class RememberingLoader extends ClassLoader {
-    private static final int MOST = 20000;
-    private final Set missing = ConcurrentHashMap.newKeySet();
-
-    static {
-        registerAsParallelCapable();
-    }
-
-    RememberingLoader(ClassLoader parent) {
-        super(parent);
-    }
-
-    protected Class loadClass(String name, boolean resolve) throws ClassNotFoundException {
-        if (this.missing.contains(name)) {
-            throw new MissingClass(name);
-        }
-        try {
-            return getParent().loadClass(name);
-        } catch (ClassNotFoundException error) {
-            if (this.missing.size() >= MOST) {
-                this.missing.clear();
-            }
-            this.missing.add(name);
-            throw error;
-        }
-    }
-}
-
-/** An error without a stack trace, which is most of the cost of an error. */
-class MissingClass extends ClassNotFoundException {
-    MissingClass(String name) {
-        super(name);
-    }
-
-    public synchronized Throwable fillInStackTrace() {
-        return this;
-    }
-}
-
-/**
- * Has tasks use the class loader of the operations of sessions, which Spark names as a plugin.
- *
- * Spark keeps compiled code by class loader (CodeGenerator). An operation compiles the code of its stages to see
- * whether that is possible; with the loader of the executor, each task of a new stage would wait until the same
- * code is compiled again.
- */
-public class TaskLoader implements SparkPlugin, ExecutorPlugin {
-    private static volatile ClassLoader loader;
-
-    static void use(ClassLoader shared) {
-        loader = shared;
-    }
-
-    public DriverPlugin driverPlugin() {
-        return null;
-    }
-
-    public ExecutorPlugin executorPlugin() {
-        return this;
-    }
-
-    public void onTaskStart() {
-        ClassLoader shared = loader;
-        if (shared != null) {
-            Thread.currentThread().setContextClassLoader(shared);
-        }
     }
 }
 

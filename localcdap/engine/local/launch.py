@@ -175,8 +175,6 @@ _PROPERTIES: Final = {
     # of JDBC drivers, see LocalServer.java.
     "spark.sql.artifact.isolation.enabled": "false",
     "spark.sql.artifact.isolation.alwaysApplyClassloader": "false",
-    # It compiles the code of a stage once, not once in the operation and again in its tasks.
-    "spark.plugins": "TaskLoader",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timeType.enabled": "true",
     # Spark's own form, 96 bits without a zone, is read neither by parquet-avro nor as an instant.

@@ -21,7 +21,7 @@ from localcdap.plugin_lib.jexl.expression import parse
 
 TABLE = json.loads(Path(__file__).with_name("java_values.json").read_text("ascii"))
 
-READERS = {
+READERS: dict[str, Any] = {
     **dict.fromkeys(("int", "long", "short"), int),
     "double": lambda text: float(text.replace("Infinity", "inf")),
     "decimal": Decimal,

@@ -7,6 +7,7 @@ from transform_plugins.value_mapper import ValueMapper
 
 from localcdap.api import StageConfigurer
 from localcdap.api.schema import Schema
+from localcdap.api.tables import TableShape
 from tests.plugins.transform.support import causes, configure, messages, only_failure, record
 
 GIVEN = record(id=Schema.INT, lang=Schema.STRING.as_nullable, land=Schema.STRING)
@@ -50,7 +51,7 @@ def test_what_is_wrong_is_said(properties: dict[str, str], expected: str):
 
 def test_a_table_that_does_not_exist_is_said_before_the_run():
     stage = StageConfigurer("map", {"in": GIVEN})
-    stage.find_table = lambda name: object() if name == "langs" else None
+    stage.find_table = lambda name: TableShape(GIVEN) if name == "langs" else None
     config = ValueMapper.Config.build(
         {"mapping": "lang:langs:language,land:lands:country"}, stage.failures
     )
