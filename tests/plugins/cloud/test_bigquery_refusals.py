@@ -103,7 +103,7 @@ def test_an_argument_more_than_a_function_has_is_refused():
         ("SELECT CASE WHEN TRUE THEN 1 ELSE 'a' END", "'CASE' of INT64 and STRING"),
         ("SELECT 1 AND TRUE", "'AND' of INT64"),
         ("SELECT 1 AS a UNION ALL SELECT 'a'", "'UNION' of INT64 and STRING"),
-        ("SELECT DATE_DIFF(x, y, HOUR) FROM d.t", "'DATE_DIFF' with HOUR"),
+        ("SELECT DATE_DIFF(x, y, DAYOFWEEK) FROM d.t", "'DATE_DIFF' with DAYOFWEEK"),
         ("SELECT EXTRACT(EPOCH FROM x) FROM d.t", "EXTRACT(EPOCH FROM"),
         ("SELECT JSON_VALUE(x, '$.a[*]') FROM d.t", "'$.a[*]' is not translated"),
         ("SELECT JSON_VALUE(x, y) FROM d.t", "'JSON_VALUE"),

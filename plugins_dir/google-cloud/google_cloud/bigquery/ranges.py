@@ -140,7 +140,7 @@ def _find_smallest(node: Any) -> None:
 
 
 def _sort_nan(order: Any) -> None:
-    """Put NaN before all numbers, where the values are no columns of the result."""
+    """Put NaN before all numbers, where the values are not columns of the result."""
     from sqlglot import expressions as exp
 
     parent = order.parent
