@@ -97,7 +97,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     if settings.get_current_profile_name() != "same":
         return
-    providers.is_local_module_file = lambda _: False  # type: ignore[assignment]
+    providers.is_local_module_file = lambda _: False  # type: ignore[attr-defined, assignment]
     most = settings().max_examples
     for function in {getattr(item, "obj", None) for item in items}:
         asked = getattr(function, "_hypothesis_internal_use_settings", None)
