@@ -94,8 +94,10 @@ _COMPARISONS: Final = {
 _COMPARED_KEYS: Final = ("expression", "low", "high")
 _COMPARED: Final = ("IFN", "DM", "LHA")
 """The letters of types that can be compared with one another."""
-_CHOICES: Final = frozenset(("Case", "Coalesce", "Greatest", "If", "Least", "Nullif"))
+CHOICES: Final = frozenset(("Case", "Coalesce", "Greatest", "If", "Least", "Nullif"))
 """The functions that choose a value from several."""
+KNOWN_TYPE: Final = "googlesql_type"
+"""The mark of a node that takes the place of another one: the letter of its type."""
 _BOTH: Final = ("this", "expression")
 _OPERANDS: Final = {
     **dict.fromkeys(("And", "Or"), dict.fromkeys(_BOTH, "O")),
@@ -124,7 +126,7 @@ def check_argument_types(parsed: Any, text: str) -> None:
             _check_argument(node, node.args.get(key), types, text)
         if type(node).__name__ in _COMPARISONS:
             _check_comparison(node, text)
-        if type(node).__name__ in _CHOICES:
+        if type(node).__name__ in CHOICES:
             _check_choice(node, text)
         if isinstance(node, exp.SetOperation):
             _check_columns(node, text)
@@ -279,10 +281,13 @@ def _list_operands(node: Any) -> Mapping[str, str]:
 
 def find_type(node: Any) -> str:
     """Return the letter of a value's type as far as the text tells it, otherwise an empty text."""
+    known: str | None = node.meta.get(KNOWN_TYPE) if node is not None else None
+    if known is not None:
+        return known
     name = type(node).__name__
     if _name_node(node) == "ERROR":
         return _NULL  # it has no value
-    if name in _CHOICES:
+    if name in CHOICES:
         return _find_common_type(list(_list_choices(node)))
     if name == "DPipe" or _is_joined(node):
         return _find_joined_type(node)

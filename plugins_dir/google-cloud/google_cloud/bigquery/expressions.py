@@ -12,6 +12,7 @@ from .casts import CASTS, NUMERIC
 from .formats import translate_format, translate_time_format
 from .functions import FUNCTIONS
 from .literals import type_literals
+from .operands import name_operands
 from .ranges import check_ranges
 from .sql import build_translation_error
 
@@ -31,6 +32,7 @@ def translate_expressions(parsed: Any, text: str) -> None:
     :param text: the text of the statement, for positions in errors.
     :raises SqlError: for an expression without an equivalent.
     """
+    name_operands(parsed)
     check_argument_types(parsed, text)
     check_ranges(parsed, text)
     type_literals(parsed, text)
