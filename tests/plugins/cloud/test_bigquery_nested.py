@@ -42,6 +42,7 @@ def test_the_text_grows_with_the_number_of_levels():
             "SELECT IF(n = 2, ROUND(ABS(ROUND(a / (n - 1), 1)), 1), 0) AS v FROM t",
             [(0.0,), (0.0,), (4.5,)],
         ),
+        ("SELECT APPROX_COUNT_DISTINCT(ABS(ROUND(n, 1))) AS v FROM t", [(2,)]),
         ("SELECT UPPER(TRIM(LOWER(REVERSE(s)))) AS v FROM t", [("X",), ("Y",), (None,)]),
         ("SELECT a FROM t WHERE ROUND(ABS(ROUND(a, 1)), 0) = 3", [(2.74,)]),
         (

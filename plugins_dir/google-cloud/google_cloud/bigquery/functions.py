@@ -362,8 +362,18 @@ _NAMED: Final[dict[str, _Translation]] = {
     "ERROR": _translate_error,
     "IEEE_DIVIDE": _translate_ieee_division,
 }
+
+
+def _count_distinct(node: Any, _: str) -> None:
+    """Count exactly: DuckDB's estimate is another one than that of BigQuery."""
+    from sqlglot import expressions as exp
+
+    node.replace(exp.Count(this=exp.Distinct(expressions=[node.this.copy()])))
+
+
 FUNCTIONS: Final[dict[str, _Translation]] = {
     "Anonymous": _translate_named,
+    "ApproxDistinct": _count_distinct,
     "Acos": _call("acos"),
     "Acosh": _call("acosh"),
     "Asin": _call("asin"),
