@@ -9,6 +9,7 @@ import pytest
 from localcdap.api import errors
 from localcdap.api.errors import (
     DocumentError,
+    ErrorDetails,
     HostLostError,
     InvalidFieldError,
     InvalidPipelineError,
@@ -46,6 +47,7 @@ def made(cls: type[LocalcdapError]) -> LocalcdapError:
         "fields": ["id"],
         "property": "schema",
         "reasons": ["Something is wrong.", "So is this."],
+        "details": ErrorDetails(),
     }
     parameters = list(inspect.signature(cls).parameters)
     return cls(**{name: samples[name] for name in parameters})
@@ -95,12 +97,13 @@ def test_an_error_can_be_pickled(cls):
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.__name__)
-def test_attributes_are_plain_values(cls):
+def test_attributes_are_values_for_other_processes(cls):
     import msgspec
 
     attributes = made(cls).attributes()
 
-    assert msgspec.json.decode(msgspec.json.encode(attributes)) == attributes
+    sent = msgspec.json.decode(msgspec.json.encode(attributes))
+    assert cls(**sent).attributes() == attributes
 
 
 def test_messages():

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from core_plugins.tables.cube_sink import FactMaker, FactMapping, parse_measurements
 from google_cloud.bigquery.expressions import translate_type
+from google_cloud.bigquery.refusals import refuse_unknown
+from google_cloud.bigquery.sql import SqlError
 from google_cloud.bigquery.types import to_column
 
 from localcdap.api import Schema, StageError
@@ -27,6 +29,7 @@ from localcdap.testing import artifact_ref, run_stage
 from tests.conftest import REPOSITORY
 from tests.plugin_lib.wrangler.directives import test_differences
 from tests.plugin_lib.wrangler.directives.recipes import run
+from tests.plugins import language_differences
 from tests.plugins.core import test_columnar_files
 from tests.plugins.core.support import ARTIFACT, schema_text
 from tests.plugins.database import test_exact_values
@@ -64,6 +67,7 @@ def test_every_table_is_tested():
         "| boundary | what is said there |",  # links, which another test follows
         TEXTS,
         DETECTED,
+        SCRIPTS,
         WRITTEN,
         SQL,
         COLUMNS,
@@ -139,6 +143,16 @@ def test_values_as_texts(row):
     assert texts == list_codes(row[1])
 
 
+SCRIPTS = "| field | in JavaScript | in Python |"
+
+
+@pytest.mark.parametrize("row", rows_of(SCRIPTS), ids=lambda row: row[0])
+def test_values_that_scripts_see(row):
+    """The types of Python are those of the tests of PythonEvaluator."""
+    for type in list_codes(row[0]):
+        assert language_differences.see(type) == language_differences.SEEN[type][2]
+
+
 SQL = "| in the SQL | its type here |"
 
 
@@ -150,6 +164,10 @@ def test_types_of_sql(row):
     names = {"long": "BIGINT", "double": "DOUBLE", "decimal": "DECIMAL(38, 9)"}
     for name in list_codes(row[0]):
         cast = parse_one(f"CAST(x AS {name})", read="bigquery")
+        if row[1] == "refused":
+            with pytest.raises(SqlError):
+                refuse_unknown(cast, f"CAST(x AS {name})")
+            continue
         for kind in list(cast.find_all(exp.DataType)):
             translate_type(kind)
         assert cast.args["to"].sql("duckdb") == names[row[1].split()[0].rstrip(";")]
@@ -326,6 +344,16 @@ _CHECKS: dict[str, Callable[..., None]] = {
     "several bits of MySQL": (
         test_exact_values.test_texts_of_mysql_get_no_blanks_and_its_bits_are_refused
     ),
+    "dates without a time in": language_differences.check_dates_without_times,
+    "a text without a date": language_differences.check_dates_that_are_not_understood,
+    "numbers of `arithmetic:add`": language_differences.check_large_numbers,
+    "a float in functions": language_differences.check_floats_of_functions,
+    "lists, maps and bytes": language_differences.check_joined_values,
+    "`+x`, `??`": language_differences.check_operators,
+    "a number out of the range": language_differences.check_numbers_of_scripts,
+    "NaN and infinite numbers": language_differences.check_infinite_numbers,
+    "classes of Java": language_differences.check_classes_of_java,
+    "entities that a document": language_differences.check_entities,
 }
 """By the beginning of a row. Those with parameters need Spark or files."""
 

@@ -55,7 +55,8 @@ def read_with_changes(lines: list[str], schema: Schema = SCHEMA) -> tuple[list[d
     batch = pa.record_batch(columns, names=["value", FILE, REPLACED])
     (records,) = LineReader(schema, with_file=False)(iter([batch]))
     names = schema.field_names
-    changes = [column.to_pylist() for column in records.columns[len(names) + 1 :]]
+    first = len(names) + 1  # after the replaced bytes
+    changes = [column.to_pylist() for column in records.columns[first : first + len(CHANGES)]]
     return RecordCodec(schema).decode(records.select(names)), changes
 
 

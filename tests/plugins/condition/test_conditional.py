@@ -70,7 +70,7 @@ def decide():
         ("math:max(token['A']['input'], 9)", 9),
         ("7 / 2", 3),
         ("-7 / 2", -3),
-        ("-7 % 4", -3),
+        ("-7 % 4", 1),  # the remainder of whole numbers is that of BigInteger.mod
         ("7 / 2.0", 3.5),
         ("9007199254740993 / 1", 9007199254740993),
         ("token['A']['input'] / 2", 2),
