@@ -255,6 +255,7 @@ def test_many_calls_at_once_lose_no_update(instance, namespace):
     assert instance.call("GET", one).body["runs"] == 40
 
 
+@pytest.mark.slow
 def test_its_life(tmp_path):
     """Refused outside of 'system'; too slow; idle; replaced by a version that does not fit, and by one that
     does; by one that cannot be loaded.

@@ -67,6 +67,7 @@ def _scale(instance: Instance, instances: int) -> None:
     instance.cdap.apps.scale("catalogue", None, instances)
 
 
+@pytest.mark.slow
 def test_calls_in_flight_are_all_answered(instance: Instance, tmp_path: Path) -> None:
     first = instance.call("GET", "/pid").body
     assert _count(instance) == (1, 1)

@@ -64,6 +64,7 @@ BUILDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("builder", list(BUILDERS))
 def test_a_built_wheel(instance, sources, builder):
     subprocess.run([*BUILDERS[builder], str(instance.plugins)], cwd=sources, check=True)

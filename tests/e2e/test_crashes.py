@@ -103,6 +103,7 @@ def test_run_goes_on_when_its_host_is_killed(program: Program, slow: SlowPipelin
     assert len(json_records(slow.out)) == 3
 
 
+@pytest.mark.slow
 def test_run_process_and_host_killed_together(program: Program, slow: SlowPipeline):
     command = program.start("run", slow.file, "--json")
     run = when_running(program)

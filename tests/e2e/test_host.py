@@ -151,6 +151,7 @@ def test_a_run_waits_on_when_its_host_is_killed_while_spark_starts(
     assert not list(program.home.glob("reports/*"))
 
 
+@pytest.mark.slow
 def test_a_host_whose_folder_is_deleted_ends(
     program: Program, document: str, starting_engine: Path
 ):

@@ -46,6 +46,7 @@ def drop(program: Program, name: str, *, at_import: str = "", in_configure: str 
     (folder / f"{name.lower()}-1.0.0.py").write_text(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IN_CONFIGURE)
 def test_harm_in_configure_is_one_failure_on_its_stage(program: Program, tmp_path: Path, name: str):
     limit = "plugin.time_limit_s = 4\n" if name == "Hangs" else ""
@@ -72,6 +73,7 @@ def test_harm_in_configure_is_one_failure_on_its_stage(program: Program, tmp_pat
     assert by_stage["Wrong"], "the stages beside it are checked all the same"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "at_import",
     ["raise ValueError('no')", "os._exit(3)", "time.sleep(3600)", "import not_a_package", "def ("],
@@ -126,6 +128,7 @@ class Forks(Transform):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_process_that_a_plugin_leaves_behind_ends_with_the_run(program: Program, tmp_path: Path):
     folder = program.home / "plugins"

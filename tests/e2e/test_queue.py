@@ -28,6 +28,7 @@ def write_pipeline(folder: Path) -> str:
     return write(pipeline(stages, ("In", "Wait"), ("Wait", "Out")), folder / "slow.json")
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_runs_that_wait_go_on_when_their_host_is_killed(program: Program, tmp_path: Path):
     program.settings("runs.parallel = 1\n")

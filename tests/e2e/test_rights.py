@@ -28,6 +28,7 @@ def usual_umask():
     os.umask(previous)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_an_instance_is_private_and_the_files_of_a_run_are_not(program: Program, tmp_path: Path):
     (program.home / "localcdap.duckdb").chmod(0o600)  # the fixture copied it

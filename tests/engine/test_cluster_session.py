@@ -64,6 +64,7 @@ def test_a_refused_token(served):
     assert "token=…" in (error.corrective_action or "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("served", [OldSpark], indirect=True)
 def test_a_token_for_a_server_that_does_not_encrypt(served):
     error = refusal(f"sc://127.0.0.1:{served}/;token=hidden")
@@ -71,6 +72,7 @@ def test_a_token_for_a_server_that_does_not_encrypt(served):
     assert "this server does not encrypt" in (error.corrective_action or "")
 
 
+@pytest.mark.slow
 def test_nobody_listens():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

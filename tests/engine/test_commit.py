@@ -323,6 +323,7 @@ def run_child(kill_at: int, places) -> int:
     ).returncode
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_point_leaves_everything_or_nothing(tmp_path):
     seen = set()
     for kill_at in range(100):

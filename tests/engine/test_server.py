@@ -485,6 +485,7 @@ class TestShared:
         assert count(engine) == 10
 
 
+@pytest.mark.slow
 def test_server_that_is_not_there_is_given_up():
     with pytest.raises(EngineError, match="Connection refused") as caught:
         connect(Endpoint("sc://localhost:1", None))

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 from core_plugins.scripts.javascript import JavaScript
+from transform_plugins.xml import XMLParser
 
 from localcdap.api import Schema, StageError
 from localcdap.plugin_lib.jexl.expression import parse
 from tests.plugin_lib.wrangler.directives.recipes import run, run_failing
 from tests.plugins.transform.support import record
 from tests.plugins.transform.support import run as run_stage
-from tests.plugins.transform.test_xml import BODY, XMLParser, parser, texts
+from tests.plugins.transform.test_xml import BODY, parser, texts
 
 HALF = decimal.Decimal("-0.01")
 SEEN: dict[str, tuple[Schema, Any, str]] = {

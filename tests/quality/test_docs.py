@@ -208,6 +208,7 @@ def test_the_method_that_is_shown_is_one():
     assert list(find_plugin_methods(shown["Orders"])) == ["list-tables"]
 
 
+@pytest.mark.slow
 def test_the_edits_that_are_shown_can_be_made(tmp_path, monkeypatch):
     text = (REPOSITORY / "data" / "demo" / "pipeline.json").read_text(encoding="utf-8")
     (tmp_path / "pipeline.json").write_text(text, encoding="utf-8")

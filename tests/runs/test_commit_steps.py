@@ -213,7 +213,10 @@ def test_files_that_are_removed_meanwhile_are_no_success(tmp_path):
     host.store.close()
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(0, marks=pytest.mark.slow), 2, pytest.param(1, marks=pytest.mark.slow), 3],
+)
 def test_a_host_that_is_killed_between_two_steps_is_followed_by_one_that_ends_it(tmp_path, number):
     write(tmp_path)
     command = [sys.executable, "-m", __spec__.name, str(tmp_path), str(number)]

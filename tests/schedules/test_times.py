@@ -82,6 +82,7 @@ def test_the_last_missed_time_is_made_up_for_when_the_settings_say_so(make_bench
     assert bench.tick(1000) == []
 
 
+@pytest.mark.slow
 def test_missed_times_of_each_second_are_counted_up_to_a_limit(bench: Bench):
     bench.add("* * * * * ?")
     started = bench.tick(DAY)
@@ -130,6 +131,7 @@ def test_a_schedule_has_the_zone_that_it_names(bench: Bench):
     assert found.text == "Sat 2026-11-28 09:00:00 JST"
 
 
+@pytest.mark.slow
 def test_many_schedules_of_one_second_are_started_together(bench: Bench):
     for number in range(30):
         bench.add(HOURLY, name=f"s{number}")

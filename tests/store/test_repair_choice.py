@@ -81,7 +81,14 @@ def flip_bit_of_log(path: Path) -> None:
     get_log_path(path).write_bytes(data)
 
 
-DAMAGES = [empty_file, cut_file, remove_log, empty_log, halve_log, flip_bit_of_log]
+DAMAGES = [
+    cut_file,
+    remove_log,
+    *(
+        pytest.param(damage, marks=pytest.mark.slow)
+        for damage in (empty_file, empty_log, halve_log, flip_bit_of_log)
+    ),
+]
 
 
 @pytest.mark.parametrize("backup", ["", "old", "last"])

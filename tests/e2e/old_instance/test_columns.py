@@ -22,6 +22,7 @@ from tests.e2e.old_instance.conftest import ARCHIVE
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.slow
 def test_columns_of_a_file_without_names_keep_their_numbers(
     tmp_path: Path, engine_directory: Path, monkeypatch: pytest.MonkeyPatch
 ):

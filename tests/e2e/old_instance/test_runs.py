@@ -104,6 +104,7 @@ def change_stage(
     return str(path)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_timestamps_of_96_bits_are_read_beside_new_ones(ask: Ask, home: Path, tmp_path: Path):
     ask("run", change_stage(home, tmp_path, "write_stamps", "Parquet", "File", path="data/new"))
@@ -156,6 +157,7 @@ def test_a_run_fails_as_it_did(ask: Ask, runs: dict[str, Any]):
     assert found["error"]["message"] == runs["broken"]["error"]["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_run_with_plugins_keys_and_schedules(ask: Ask, home: Path):
     before = read_rows(ask, "orders")

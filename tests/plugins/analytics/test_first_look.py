@@ -67,6 +67,7 @@ def ask(app, status: int = 200, **more):
 TREES = ("decision.tree", "random.forest", "gradient.boosted.tree")
 
 
+@pytest.mark.slow
 def test_a_look_at_classes(app):
     names = [f"{each}.classifier" for each in (*TREES, "multilayer.perceptron")]
     for name in [*names, "logistic.regression"]:

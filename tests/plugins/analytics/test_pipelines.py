@@ -51,6 +51,7 @@ def read_source(file, fields):
     return "read", "batchsource", "File", {**properties, "schema": json.dumps(schema)}, schema
 
 
+@pytest.mark.slow
 def test_a_model_predicts_in_a_pipeline(instance, animals, tmp_path):
     instance.cdap.namespaces.create("predicts")
     client = AnalyticsClient(instance, "predicts")
@@ -199,6 +200,7 @@ def predict(client, file, target, model):
     return [line.rpartition(",")[2] for line in lines]
 
 
+@pytest.mark.slow
 def test_naive_bayes_learns_texts_and_classifies_them(client, tmp_path):
     train = tmp_path / "train.csv"
     train.write_text(

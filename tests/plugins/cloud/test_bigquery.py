@@ -272,6 +272,7 @@ def test_records_go_into_the_tables_that_arguments_name(instance, cdap_engine_di
     assert "field 'other' of table 'a' is missing in the records" in failed.error.message
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("first", ["A", "Z"])
 def test_a_sink_of_many_tables_shares_a_new_table(instance, cdap_engine_directory, first: str):

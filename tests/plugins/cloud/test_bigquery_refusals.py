@@ -38,6 +38,7 @@ def test_the_documentation_lists_the_functions():
     assert list_documented("The functions of a source's filter,") == sorted(filtered)
 
 
+@pytest.mark.slow
 def test_no_function_of_duckdb_is_called():
     with duckdb.connect() as engine:
         names = [name for (name,) in engine.execute(_NAMES).fetchall()]
@@ -48,6 +49,7 @@ def test_no_function_of_duckdb_is_called():
         refuse(f"SELECT {name}(x) FROM d.t")
 
 
+@pytest.mark.slow
 def test_an_argument_more_than_a_function_has_is_refused():
     signatures = module("signatures").FUNCTIONS.items()
     most = {name: each.most for name, each in signatures if name.isidentifier()}

@@ -195,6 +195,7 @@ def test_values_are_converted_as_bigquery_converts_them(instance, cdap_engine_di
     assert "Field 'n' must be a decimal(10, 1), but it is '12.35'." in lost.error.message
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(("n", "written"), [("2.0", 2), ("2.7", None)])
 @pytest.mark.parametrize("name", ["BigQueryTable", "BigQueryMultiTable"])
@@ -222,6 +223,7 @@ def test_a_sink_never_cuts_a_number(instance, cdap_engine_directory, name: str, 
         assert rows == []
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["BigQueryTable", "BigQueryMultiTable"])
 def test_arrays_have_no_null(instance, spark, name: str):

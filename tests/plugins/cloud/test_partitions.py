@@ -296,6 +296,7 @@ def table(type: str, name: str, **more: str) -> dict[str, Any]:
     return {"type": type, "name": "BigQueryTable", "properties": properties}
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_parts_are_written_read_and_updated(tmp_path, cdap_engine_directory):
     file = {"referenceName": "r", "path": "in.csv", "format": "csv", "schema": str(FILE)}

@@ -277,6 +277,7 @@ def test_records_go_into_the_folders_that_arguments_name(instance, cdap_engine_d
     assert not (instance.home.path / "data" / "known" / "no").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_all_records_are_written_with_a_flexible_schema(instance, cdap_engine_directory):
     given = instance.home.path / "data" / "known" / "flexible"

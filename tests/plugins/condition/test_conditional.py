@@ -139,6 +139,7 @@ def test_a_pattern_is_one_of_java(evaluate):
     assert evaluate(r"'aab1' =~ '\\p{Lower}++1'")
 
 
+@pytest.mark.slow
 def test_a_pattern_has_a_time_limit(evaluate):
     text = "'" + "a" * 40 + "!' =~ '(a|aa|aaa)*(a|aa|aaa)*(a|aa|aaa)*$'"
     with pytest.raises(EvaluationError, match="took too long"):

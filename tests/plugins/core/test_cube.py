@@ -50,6 +50,7 @@ def query(instance: TemporaryInstance, resolution: int, *group_by: str) -> dict[
     }
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_records_are_added_up_by_time_and_dimensions(cdap_instance, engine):
     lines = (

@@ -14,6 +14,7 @@ SCHEMA = record(a="int", A="int", b=["string", "null"])
 RECORDS = [{"a": 1, "A": 10, "b": "x"}, {"a": 1, "A": 20, "b": "y"}, {"a": 2, "A": 20, "b": "y"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["csv", "tsv", "json", "parquet", "orc", "avro"])
 def test_files(spark, tmp_path: Path, format: str):
     properties = {"referenceName": "r", "format": format, "schema": str(SCHEMA)}

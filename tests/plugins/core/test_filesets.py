@@ -110,6 +110,7 @@ def _records(folder: Path) -> list[dict[str, Any]]:
     return sorted((json.loads(line) for line in lines), key=str)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_partitions_of_the_time_are_read(instance):
     def sink(format: str, **properties: str) -> dict[str, Any]:

@@ -62,6 +62,7 @@ def read(instance: TemporaryInstance, name: str, **properties: str) -> Any:
     return run(instance, source, json_sink(name))
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_lines_are_read_from_both_kinds_of_servers(
     cdap_instance: TemporaryInstance, engine: object, ftp: str, sftp: str

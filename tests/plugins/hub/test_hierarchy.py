@@ -66,6 +66,7 @@ def test_hierarchies_of_the_original(spark, tmp_path: Path):
     assert counts["roots"].out == 10
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_cycle_fails_the_run(spark, tmp_path: Path):
     made = PipelineTester(spark, tmp_path)

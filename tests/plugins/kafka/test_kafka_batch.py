@@ -60,6 +60,7 @@ def read_rows(folder: Path) -> list[dict[str, Any]]:
     return sorted((json.loads(line) for line in lines), key=lambda row: (row["part"], row["at"]))
 
 
+@pytest.mark.slow
 def test_each_run_goes_on_where_the_last_one_that_succeeded_ended(
     cdap_instance: TemporaryInstance, engine: object, broker: str, topic: str
 ):

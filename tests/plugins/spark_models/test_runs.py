@@ -91,6 +91,7 @@ def test_trained_models_are_in_the_file_set(instance, models):
     assert (folder / "metadata").is_dir()
 
 
+@pytest.mark.slow
 def test_a_pipeline_predicts_with_them(instance, models, tmp_path):
     file, target = tmp_path / "new.csv", tmp_path / "out"
     file.write_text("2,9.5,,slow train\n3,0.5,,fast fast bus\n1,0.5,,\n")

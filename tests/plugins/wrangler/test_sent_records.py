@@ -125,6 +125,7 @@ def test_collected_records_and_other_modes_need_no_warning(instance: TemporaryIn
         assert instance.cdap.studio.validate_pipeline(PipelineRequest(document)).warnings == []
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_runs_drop_the_records_unless_the_flag_is_set(instance, cdap_engine_directory):
     def run(version: str | None, *, collected: bool = False, **arguments: str) -> str:

@@ -54,6 +54,7 @@ def send_again(client, recorded: Exchange, run: str, source: Path) -> str:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_what_airflow_sent_is_answered_as_then(client, engine, source):
     run = ""

@@ -61,6 +61,7 @@ def load(address: str, seconds: float) -> list[int]:
     return statuses
 
 
+@pytest.mark.slow
 def test_fifty_clients_are_answered(server):
     statuses = load(server["address"], 3)
 

@@ -50,6 +50,7 @@ def ask(address: str, path: str, **headers: str) -> tuple[int, str]:
     return response.status, text
 
 
+@pytest.mark.slow
 def test_a_server_in_the_background(home):
     code, started = run_program(home, "start", "--port", "0")
     assert code == 0

@@ -89,6 +89,7 @@ def wait_for_end(server: Server, number: int) -> tuple[list[dict[str, Any]], int
     return wait_until(have_ended, "all runs have ended", timeout_s=60 + 10 * number), most
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks into /proc")
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ def counts(cdap) -> dict[str, int]:
     )
 
 
+@pytest.mark.slow
 def test_two_processes_that_count_lose_nothing(home: Path, hammer: Callable[[int], Hammer]):
     with open_in_process(Home(home)) as cdap:
         assert cdap.is_host

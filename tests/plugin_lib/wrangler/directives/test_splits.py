@@ -127,6 +127,7 @@ def test_a_wrong_regular_expression_is_reported_with_the_recipe(directive):
     assert "is not a regular expression" in list_problems(directive)[0]
 
 
+@pytest.mark.slow
 def test_an_exploding_regular_expression_fails_its_row_in_time():
     reported = run_failing("extract-regex-groups :a '((a|aa)+)$'", {"a": "a" * 60 + "!"})
 

@@ -106,6 +106,7 @@ def test_clusters_have_the_most_frequent_value_first() -> None:
     assert find_clusters({}, "distance") == []
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.text(max_size=8), st.integers(1, 9), max_size=20), st.sampled_from(METHODS)
 )

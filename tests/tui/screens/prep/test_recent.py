@@ -25,6 +25,7 @@ def get_list(driver) -> FilteredList:
     return get_screen(driver).query_one("#prep-recent FilteredList", FilteredList)
 
 
+@pytest.mark.slow
 async def test_what_was_opened_is_listed_and_opened_again(open_studio, cdap, path):
     document = {"name": "pasted", "plugin": {"name": "Paste", "properties": {"text": "a,b\n1,2"}}}
     cdap.connections.load("default", document)

@@ -56,6 +56,7 @@ def start(cdap: Cdap, document: str, **arguments: str) -> str:
     return cdap.runs.start(RunRequest(document, arguments=arguments)).run
 
 
+@pytest.mark.slow
 async def test_a_run_is_found_again_and_repeated(cdap, document, open_studio, tmp_path):
     cdap.preferences.replace(PreferenceLevel("default"), {"input": "in.csv"})
     first = start(cdap, document, output="one")
