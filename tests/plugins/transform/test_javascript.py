@@ -6,6 +6,7 @@ import datetime
 import decimal
 import logging
 import math
+import threading
 
 import pytest
 from core_plugins.scripts.javascript import JavaScript, ScriptEngine, ScriptError
@@ -116,11 +117,18 @@ everything = st.fixed_dictionaries(
 )
 
 
+@pytest.fixture(scope="module")
+def everything_plugin():
+    """One V8 for all examples; it has a thread, which ends with the plugin."""
+    plugin, _ = start(JavaScript, {"script": EMIT}, EVERYTHING)
+    yield plugin
+    plugin.destroy()
+
+
 @settings(max_examples=60, deadline=None)
-@given(st.lists(everything, max_size=4))
-def test_every_value_survives_both_borders(records):
-    plugin, _ = everything_plugin()
-    emitted = Emitted()
+@given(records=st.lists(everything, max_size=4))
+def test_every_value_survives_both_borders(everything_plugin, records):
+    plugin, emitted = everything_plugin, Emitted()
     if records:
         plugin.transform_records(records, emitted)
 
@@ -132,12 +140,6 @@ def test_large_numbers_stand_beside_any_text():
     records = [{"l": 2**62, "k": {}}, {"l": 1, "k": {"é": "ł"}}, {"l": -(2**62), "k": {"ł": "é"}}]
     records += [{"l": 1, "k": {key: "é"}} for key in ('"', "\\", "\n", "/", "a")]
     assert run(JavaScript, {"script": EMIT}, schema, records).records == records
-
-
-def everything_plugin(cache=[]):  # noqa: B006 - one V8 for all examples
-    if not cache:
-        cache.append(start(JavaScript, {"script": EMIT}, EVERYTHING))
-    return cache[0]
 
 
 ROUNDED = record(
@@ -346,18 +348,28 @@ def test_the_line_of_a_failure():
         run(JavaScript, {"script": script}, PERSON, [ANN])
 
 
-def engine(script, **limits):
-    return ScriptEngine(script, PERSON, PERSON, {}, **limits)
+@pytest.fixture
+def engine():
+    """Makes engines of scripts, which are closed after the test: each has a thread."""
+    made = []
+
+    def make(script, **limits):
+        made.append(ScriptEngine(script, PERSON, PERSON, {}, **limits))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
 
 
-def test_an_endless_loop_is_stopped():
+def test_an_endless_loop_is_stopped(engine):
     stuck = engine("function transform() { while (true) {} }", time_limit_s=0.2)
 
     with pytest.raises(ScriptError, match=r"worked on one record for more than 0\.2 seconds"):
         stuck.run('[{"name": "x"}]')
 
 
-def test_memory_is_limited():
+def test_memory_is_limited(engine):
     greedy = engine(
         "var kept = []; function transform() { while (true) kept.push(new Array(1e5).fill(1.5)); }",
         memory_bytes=64 * 2**20,
@@ -367,7 +379,7 @@ def test_memory_is_limited():
         greedy.run('[{"name": "x"}]')
 
 
-def test_slow_scripts_hand_back_what_they_have():
+def test_slow_scripts_hand_back_what_they_have(engine):
     slow = engine(
         "function transform(i, e) { var end = Date.now() + 300; while (Date.now() < end) {} e.emit(i); }",
         time_limit_s=60,
@@ -449,3 +461,12 @@ def test_a_script_returns_its_record():
             run(Script, {"script": f"function transform(input) {{{body}}}"}, PERSON, [ANN])
     wrong = configure(Script, {"script": "function transfer(input) {}"}, PERSON)
     assert only_failure(wrong).message.startswith("Invalid script: it does not define")
+
+
+def test_a_script_that_cannot_be_loaded_leaves_no_thread():
+    before = threading.active_count()
+
+    with pytest.raises(ScriptError, match="Invalid script"):
+        ScriptEngine("throw new Error('at once');", PERSON, PERSON, {})
+
+    assert threading.active_count() == before

@@ -239,7 +239,7 @@ class ScriptEngine:
         time_limit_s: float = TIME_LIMIT_S,
         memory_bytes: int = MEMORY_BYTES,
     ) -> None:
-        from py_mini_racer import JSEvalException, MiniRacer
+        from py_mini_racer import MiniRacer
 
         self._time_limit_s = time_limit_s
         self._v8 = MiniRacer()
@@ -249,19 +249,26 @@ class ScriptEngine:
             "errorFields": error.field_names,
             "args": dict(arguments),
         }
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._v8.close)  # it has a thread of its own
+            self._load(script, json.dumps(settings), [ScriptTable(lookup) for lookup in lookups])
+            undo.pop_all()
+
+    def _load(self, script: str, settings: str, tables: list[ScriptTable]) -> None:
+        from py_mini_racer import JSEvalException
+
         try:
-            self._v8.eval(f"{script}\n//# sourceURL={_NAME}", timeout_sec=time_limit_s)
+            self._v8.eval(f"{script}\n//# sourceURL={_NAME}", timeout_sec=self._time_limit_s)
             harness: Any = self._v8.eval(f"({_HARNESS}).bind(null, {HARNESS})")
-            tables = [ScriptTable(lookup) for lookup in lookups]
             check_size(tables)
             declared = json.dumps([table.settings for table in tables])
-            made = harness(json.dumps(settings), declared, UNDECLARED)
+            made = harness(settings, declared, UNDECLARED)
             self._run: Any = made["run"]
             for table in tables:
                 for column, name, part in table.iterate_parts():
                     made["allocate"](table.name, column, name, part.nbytes)[:] = part
-        except JSEvalException as error_:
-            raise ScriptError(f"Invalid script: {_describe_runtime_error(error_)}.") from None
+        except JSEvalException as error:
+            raise ScriptError(f"Invalid script: {_describe_runtime_error(error)}.") from None
 
     def run(self, batch: str) -> tuple[list[list[Any]], int]:
         """Run the script on the first records of a batch.
