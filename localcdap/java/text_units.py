@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -85,7 +85,7 @@ def in_units(run: _F) -> _F:
             return _convert(run(*[_convert(each, to_units) for each in arguments]), from_units)
         return run(*arguments)
 
-    return call  # type: ignore[return-value]
+    return cast(_F, call)
 
 
 def _convert(value: Any, change: Callable[[str], str]) -> Any:

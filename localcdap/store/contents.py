@@ -148,14 +148,14 @@ def _count(count: int, noun: str) -> str:
 
 def _list_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
     """Return the columns of the tables of localcdap."""
-    found: dict[str, set[str]] = {}
+    columns: dict[str, set[str]] = {}
     rows = connection.execute(
         "SELECT table_name, column_name FROM duckdb_columns() "
         "WHERE schema_name = 'main' AND NOT internal AND database_name = current_database()"
     ).fetchall()
     for table, column in rows:
-        found.setdefault(table, set()).add(column)
-    return found
+        columns.setdefault(table, set()).add(column)
+    return columns
 
 
 def _read_entities(
@@ -168,5 +168,5 @@ def _read_entities(
 
 
 def _read_number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    found: int = connection.execute(query).fetchall()[0][0]
-    return found
+    number: int = connection.execute(query).fetchall()[0][0]
+    return number

@@ -247,7 +247,7 @@ class _Repair:
         """Return the file itself, if it is intact but for its log."""
         for log in self._list_logs():
             if _find_problem(self._copy, self._migrations, may_be_empty=True) is None:
-                return _Candidate(read_contents(self._copy), lambda log=log: self._keep_file(log))  # type: ignore[misc]
+                return _Candidate(read_contents(self._copy), partial(self._keep_file, log))
         return None
 
     def _keep_file(self, log: _Log) -> list[str]:
@@ -326,11 +326,11 @@ class _Repair:
         for backup in backups:
             try:
                 check_database(backup, self._migrations)
-                found = read_contents(backup)
+                contents = read_contents(backup)
             except StoreError:
                 continue
-            if best is None or found.moment > best.contents.moment:
-                best = _Candidate(found, partial(self._restore, backup))
+            if best is None or contents.moment > best.contents.moment:
+                best = _Candidate(contents, partial(self._restore, backup))
         return best
 
     def _restore(self, backup: Path) -> list[str]:
