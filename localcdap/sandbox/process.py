@@ -331,14 +331,32 @@ class WorkerProcess:
         if request_stack(self.pid):
             time.sleep(_DUMP_S)
 
-    def _make_lost_error(self, error: Exception) -> WorkerLostError:
-        """Return an error that says how the process ended, or that its connection broke."""
+    def end(self) -> str:
+        """End a process that :attr:`is_usable` no more.
+
+        :returns: how it ended, as the end of a sentence whose subject is the process.
+        """
+        code = self._find_exit_code()
+        if code is None:
+            return "broke its connection"
+        if code == OUT_OF_MEMORY:
+            return "took too much memory"
+        if code >= 0:
+            return f"ended with exit code {code}"
+        return f"was ended by a signal: {signal.strsignal(-code)}"
+
+    def _find_exit_code(self) -> int | None:
+        """End the process; return its exit code, or None when it did not end by itself."""
         end = time.monotonic() + 1.0
         while (is_alive := is_running(self.pid)) and time.monotonic() < end:
             time.sleep(_PAUSE_S)
         self.kill()
-        code = self._exit_code
-        if is_alive or code is None:
+        return None if is_alive else self._exit_code
+
+    def _make_lost_error(self, error: Exception) -> WorkerLostError:
+        """Return an error that says how the process ended, or that its connection broke."""
+        code = self._find_exit_code()
+        if code is None:
             return self._kill_and_report(
                 ExitReason.CRASH, f"broke the connection of its process ({error})"
             )
