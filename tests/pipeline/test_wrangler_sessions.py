@@ -1,4 +1,4 @@
-"""Sessions of Wrangler: a recipe whose process is lost begins again, and workspaces that keep their process."""
+"""Sessions of Wrangler: a recipe whose process is lost begins again, workspaces keep their process."""
 
 from __future__ import annotations
 
