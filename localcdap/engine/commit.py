@@ -31,6 +31,7 @@ import msgspec
 
 from localcdap.api.dataset.definition import PartitionChange
 from localcdap.api.errors import ConflictError
+from localcdap.api.locations import is_inside
 from localcdap.api.serialization.value_types import decode_schema, encode_schema
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.host import TableLoad
@@ -319,13 +320,17 @@ class Staging:
         """Create an empty directory whose files appear in ``final`` after the commit.
 
         :param written_by_spark: whether a writer of Spark writes into it, see :func:`make_job_directory`.
-        :raises ConflictError: when ``final`` has files, is a file, or is written by two sinks.
+        :raises ConflictError: when ``final`` has files, is a file, or is written by two sinks, as is one
+            inside it.
         """
         target = final if _SCHEME.match(final) else self._folders.resolve(final)
-        if target in (*self._in_place, *(move.final for move in self._moves)):
-            raise ConflictError(
-                f"two sinks write to '{target}'.", "Give each sink a path of its own."
-            )
+        for other in (*self._in_place, *(move.final for move in self._moves)):
+            if is_inside(target, other) or is_inside(other, target):
+                both = f"to '{target}'" + ("" if other == target else f" and to '{other}'")
+                raise ConflictError(
+                    f"two sinks write {both}.",
+                    "Give each sink a folder of its own, which is not inside that of another one.",
+                )
         if _SCHEME.match(final):
             self._folders.require_free([target])
             self._in_place.append(target)

@@ -88,6 +88,17 @@ def test_two_sinks_with_one_final_place_are_refused(places):
         staging.create_directory(f"{one}/../one")
 
 
+@pytest.mark.parametrize(("first", "second"), [("a", "a/b"), ("a/b", "a")])
+def test_a_place_inside_that_of_another_sink_is_refused(places, first, second):
+    run, one, _ = places
+    staging = Staging(run, "r1")
+    staging.create_directory(str(one / first))
+
+    with pytest.raises(ConflictError, match="two sinks write to '.*' and to '"):
+        staging.create_directory(str(one / second))
+    staging.create_directory(str(one / "ab"))
+
+
 def test_a_place_that_is_taken_meanwhile_is_refused_and_nothing_is_visible(places):
     run, one, two = places
     staging = Staging(run, "r1")
