@@ -238,6 +238,21 @@ def test_a_removed_staging_directory_is_no_renamed_one(places, monkeypatch, tmp_
     assert two.is_dir()
 
 
+def test_a_directory_with_the_number_of_a_removed_one_is_another(places, monkeypatch, tmp_path):
+    run, one, two = places
+    interrupt(places, monkeypatch)
+    first, second = sorted(hidden(tmp_path), key=lambda each: "two" in each.name)
+    shutil.rmtree(first)
+    (second / "part-0").rename(tmp_path / "kept")  # so that the new file gets another number
+    second.rename(two)
+    (two / "part-0").touch()
+
+    with pytest.raises(ConflictError, match="were removed"):
+        recover_commit(run)
+
+    assert (two / "part-0").exists()
+
+
 def test_roll_back_removes_what_was_staged(places, tmp_path):
     run, one, two = places
     staging = Staging(run, "r1")
