@@ -353,7 +353,7 @@ class PluginWorker(JobRunner):
             raise
         if result.damage:
             _LOG.info("%s: its process is replaced because %s", log_name or who, result.damage)
-        # Whoever takes the process next must not lose it when this worker is closed.
+        # The next call in the process may be one of another worker, and this one may be closed meanwhile.
         self._process = None
         if once:
             self._processes.end_soon(process)

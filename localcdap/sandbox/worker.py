@@ -249,8 +249,8 @@ class ProcessGuard:
 class _RawThreads:
     """Counts the threads that are started with ``_thread``, of which :mod:`threading` does not know.
 
-    Python tells of such a thread only when it has begun, and of one without Python code nothing; the system
-    does not tell it from a thread of a library such as Arrow.
+    Python lists such a thread only when it has begun, and one that runs a built-in function never; for the
+    system it is as any thread of a library such as Arrow.
     """
 
     def __init__(self) -> None:

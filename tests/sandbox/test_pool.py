@@ -212,7 +212,7 @@ def test_calls_of_a_session_follow_each_other(sessions):
     ("number", "how"),
     [(signal.SIGKILL, "Killed"), (signal.SIGTERM, "Terminated")],
 )
-def test_a_session_whose_process_ends_is_told_the_cause_once(sessions, caplog, number, how):
+def test_a_session_whose_process_ends_gets_the_cause_once(sessions, caplog, number, how):
     pid, _ = sessions.call("ns/a")
     os.kill(pid, number)
     until = time.monotonic() + 60
@@ -225,7 +225,7 @@ def test_a_session_whose_process_ends_is_told_the_cause_once(sessions, caplog, n
     assert sessions.call("ns/a")[1] == 1
 
 
-def test_the_session_that_was_used_least_recently_is_told_that_it_ended(sessions, caplog):
+def test_the_session_that_was_used_least_recently_ends_with_a_message(sessions, caplog):
     for number in range(17):
         sessions.call(f"ns/{number}")
     with pytest.raises(SessionLostError, match="more than 16 sessions"):
@@ -243,7 +243,7 @@ def test_a_session_whose_artifacts_change_begins_again(sessions, tmp_path, caplo
     assert "session ns/a was lost" in caplog.text
 
 
-def test_a_session_whose_process_is_damaged_is_told_so(sessions):
+def test_a_session_whose_process_is_damaged_gets_the_damage(sessions):
     sessions.call("ns/a", "fork")
     with pytest.raises(SessionLostError, match="replaced: it left a process behind"):
         sessions.call("ns/a")

@@ -134,12 +134,11 @@ def resolve_pipeline(
     errors += propagation.failures + conflicts + check_columns(outcomes.values())
     errors += check_written_folders(structure.graph, outcomes.values(), path_locations or locations)
     stages = create_stage_specs(document, structure.graph, outcomes)
-    spec = None if errors else create_pipeline_spec(document, stages, ending, properties)
     configured = [*ending, *outcomes.values()]
     return ResolvedPipeline(
         document,
         errors,
-        spec,
+        None if errors else create_pipeline_spec(document, stages, ending, properties),
         repairs=configure.repairs,
         requests={each.stage.name: each.request for each in configured if each.request is not None},
         stages=stages,
