@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from localcdap.processes.identity import read_command
 from localcdap.processes.limits import adopt_orphans
 from localcdap.processes.single_instance import list_holders, open_locked, take_lease
 from localcdap.processes.tree import kill, list_descendants, list_strays
@@ -105,7 +106,9 @@ def list_left_behind(folder: Path, number: int) -> list[int]:
     found = {pid for worker in workers for pid in list_descendants(worker)}
     with contextlib.suppress(OSError, ValueError):  # there is no daemon
         daemon = int(_get_daemon_file(folder, str(number)).read_text())
-        found.update(list_strays(daemon, workers))
+        # A worker that has just been forked has no lease yet.
+        own = read_command(daemon)
+        found.update(each for each in list_strays(daemon, workers) if read_command(each) != own)
     return sorted(found)
 
 
