@@ -202,6 +202,14 @@ def list_strays(pid: int, keep: Iterable[int]) -> list[int]:
     ]
 
 
+def _list_all() -> list[int]:
+    if IS_LINUX:  # where a run process needs psutil for nothing else
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208
+    import psutil
+
+    return list(map(int, psutil.pids()))
+
+
 def find_session(pid: int) -> int | None:
     """Return the id of the session of a process; None when it has ended."""
     try:
@@ -217,10 +225,8 @@ def list_own_strays(keep: Iterable[int]) -> list[int]:
 
     :param keep: the ids of the children that are meant to run.
     """
-    import psutil
-
     found, own = {*list_strays(os.getpid(), keep)}, os.getpid()
-    for pid in psutil.pids() if find_session(own) == own else ():
+    for pid in _list_all() if find_session(own) == own else ():
         if pid != own and find_session(pid) == own and is_running(pid):
             found.add(pid)
     return sorted(found)

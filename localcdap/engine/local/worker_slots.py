@@ -106,9 +106,9 @@ def list_left_behind(folder: Path, number: int) -> list[int]:
     found = {pid for worker in workers for pid in list_descendants(worker)}
     with contextlib.suppress(OSError, ValueError):  # there is no daemon
         daemon = int(_get_daemon_file(folder, str(number)).read_text())
-        # A worker that has just been forked has no lease yet.
-        own = read_command(daemon)
-        found.update(each for each in list_strays(daemon, workers) if read_command(each) != own)
+        # A worker that has just been forked has no lease yet, and the command of the daemon.
+        strays = list_strays(daemon, workers)
+        found.update(each for each in strays if read_command(each) != read_command(daemon))
     return sorted(found)
 
 
