@@ -53,6 +53,10 @@ class SharedForkServer:
             self.pids.add(pid)
             return pid
 
+    def list_orphans(self) -> list[int]:
+        with self._shared.turn:
+            return self._shared.server.list_orphans()
+
     def end(self, pid: int) -> int:
         self.pids.discard(pid)
         with self._shared.turn:

@@ -23,6 +23,7 @@
     ├── IncapableError            plugins of a pipeline lack capabilities that the run requires
     ├── DatasetAccessError        a method of a dataset calls one that does more than itself
     ├── PluginError               user code raised, crashed, hung or exceeded its memory
+    │   └── SessionLostError      … the process of a session crashed or was ended; what it kept is gone
     ├── StageError                a stage failed during a run; has the stage
     ├── ProgramFailureError       a plugin classifies its own error; has category, reason, type and code
     ├── OAuthError                an OAuth provider gives no token; has the status of its answer
@@ -265,6 +266,12 @@ class PluginError(LocalcdapError):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.traceback = list(self.traceback)
+
+
+class SessionLostError(PluginError):
+    """The process of a session crashed or was ended, with all that its calls kept; another call begins
+    again in a new process.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,6 +56,11 @@ class Locations(msgspec.Struct, frozen=True):
         return path if path.startswith("/") else f"{self.base}/{path}"
 
 
+def is_inside(path: str, folder: str) -> bool:
+    """Return whether a resolved path is a folder, or lies below it."""
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
 def _remove_file_scheme(path: str) -> str:
     """Return a path without ``file:``, with one slash at its start; other paths stay as they are."""
     if not path.lower().startswith("file:"):

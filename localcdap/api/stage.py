@@ -102,6 +102,8 @@ class StageConfigurer:
         self.pipeline_properties: dict[str, str] = {}
         self.foreign_paths: dict[str, list[str]] = {}
         """By property, the paths given to :meth:`requires_location`."""
+        self.written_folders: dict[str, list[str]] = {}
+        """By property, the folders given to :meth:`replaces_folder`."""
         self.locations: Locations | None = None
         """Resolves paths; None until ``configure_connected`` is called."""
         self.find_table: FindTable = lambda _: None
@@ -154,6 +156,16 @@ class StageConfigurer:
         one of the cloud, whose ``configure`` has the same result on every machine.
         """
         self.foreign_paths.setdefault(name, []).append(path)
+
+    def replaces_folder(self, name: str, path: str) -> None:
+        """Say that this sink writes a folder, which a run creates or replaces as a whole.
+
+        Of two sinks of a pipeline that name one folder, or a folder and one inside it, both get a failure.
+
+        :param name: the property that names the folder.
+        :param path: as the document has it, without macros; ``dataset://NAME/PATH`` in a dataset.
+        """
+        self.written_folders.setdefault(name, []).append(path)
 
     def create_dataset(
         self,

@@ -29,7 +29,12 @@ from localcdap.artifacts.model import ApplicationRef
 from localcdap.datasets.transactions import TransactionService
 from localcdap.processes.limits import IS_LINUX
 from localcdap.processes.spawn import PIPE, OutputTail, build_main_command, start_process
-from localcdap.processes.tree import end_tree
+from localcdap.processes.tree import (
+    describe_processes,
+    end_tree,
+    list_children,
+    list_descendants,
+)
 from localcdap.rpc.client import Client
 from localcdap.rpc.host_record import HostRecord, get_socket_address
 from localcdap.rpc.server import Server
@@ -153,6 +158,13 @@ class AppProcess:
 
     def _close(self) -> None:
         if self._popen is not None:
+            left = self._list_left_behind()
+            if left:
+                _LOG.warning(
+                    "Application '%s' left %s behind; they end with it.",
+                    self._name,
+                    describe_processes(left),
+                )
             # Where it has a parent, this one ends what the application has started, see fork_below_parent.
             end_tree(self._popen, _END_S if IS_LINUX else 0.0)
         self._ended.wait(1.0)
@@ -162,6 +174,13 @@ class AppProcess:
         self._transactions.close()
         for address in self._addresses:
             Path(address).unlink(missing_ok=True)
+
+    def _list_left_behind(self) -> list[int]:
+        """Return the running processes that the application has started."""
+        children = sorted(list_children(self.pid), key=lambda child: child.created)
+        # On Linux the first child is the application itself, see fork_below_parent.
+        own = {child.pid for child in children[:1]} if IS_LINUX else set()
+        return [pid for pid in list_descendants(self.pid) if pid not in own]
 
     def _get_endpoint(self, limit_s: float) -> AppEndpoint:
         assert self._client is not None

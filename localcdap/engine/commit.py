@@ -31,6 +31,7 @@ import msgspec
 
 from localcdap.api.dataset.definition import PartitionChange
 from localcdap.api.errors import ConflictError
+from localcdap.api.locations import is_inside
 from localcdap.api.serialization.value_types import decode_schema, encode_schema
 from localcdap.decoders import decode_json
 from localcdap.engine.messages.host import TableLoad
@@ -197,7 +198,7 @@ class LocalFolders:
         """
         left = []
         for move in moves:
-            if not move.identity or _identify(move.final) != move.identity:
+            if not move.identity or not _was_renamed(move):
                 continue
             try:
                 take_step(CommitStep.MOVE_BACK, move.final)
@@ -251,7 +252,7 @@ def _rename(move: Move) -> None:
     """
     staging, final = Path(move.staging), Path(move.final)
     if not staging.is_dir():
-        if move.identity and _identify(move.final) != move.identity:
+        if move.identity and not _was_renamed(move):
             raise _create_lost_error(move)
         return
     try:
@@ -266,12 +267,31 @@ def _rename(move: Move) -> None:
 
 
 def _identify(directory: str) -> str:
-    """Return a text that stays the same when a directory is renamed; empty when there is none."""
+    """Return a text that stays the same when a directory is renamed; empty when there is none.
+
+    It has the number of a file in the directory: a directory that is made when another one was removed often
+    gets its number.
+    """
+    path = Path(directory)
     try:
-        status = Path(directory).stat()
+        status, files = path.stat(), sorted(path.iterdir())[:1]
+        return ":".join(
+            [f"{status.st_dev}:{status.st_ino}", *(f"{f.lstat().st_ino}:{f.name}" for f in files)]
+        )
     except OSError:
         return ""
-    return f"{status.st_dev}:{status.st_ino}"
+
+
+def _was_renamed(move: Move) -> bool:
+    """Return whether the final directory is the one that had this identity, whatever was added to it."""
+    device, number, *file = move.identity.split(":", 3)
+    try:
+        status = Path(move.final).stat()
+        return (str(status.st_dev), str(status.st_ino)) == (device, number) and (
+            not file or str(Path(move.final, file[1]).lstat().st_ino) == file[0]
+        )
+    except OSError:
+        return False
 
 
 def _create_lost_error(move: Move) -> ConflictError:
@@ -319,13 +339,17 @@ class Staging:
         """Create an empty directory whose files appear in ``final`` after the commit.
 
         :param written_by_spark: whether a writer of Spark writes into it, see :func:`make_job_directory`.
-        :raises ConflictError: when ``final`` has files, is a file, or is written by two sinks.
+        :raises ConflictError: when ``final`` has files, is a file, or is written by two sinks, as is one
+            inside it.
         """
         target = final if _SCHEME.match(final) else self._folders.resolve(final)
-        if target in (*self._in_place, *(move.final for move in self._moves)):
-            raise ConflictError(
-                f"two sinks write to '{target}'.", "Give each sink a path of its own."
-            )
+        for other in (*self._in_place, *(move.final for move in self._moves)):
+            if is_inside(target, other) or is_inside(other, target):
+                both = f"to '{target}'" + ("" if other == target else f" and to '{other}'")
+                raise ConflictError(
+                    f"two sinks write {both}.",
+                    "Give each sink a folder of its own, which is not inside that of another one.",
+                )
         if _SCHEME.match(final):
             self._folders.require_free([target])
             self._in_place.append(target)

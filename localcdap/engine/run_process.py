@@ -3,8 +3,8 @@
 It may be started before its order exists: it imports what takes long and waits until ``RUN_DIR/order.json``
 appears. When its standard input ends first, it exits and leaves nothing.
 
-Exit codes: 0 the run completed, or there was none; 1 it failed; 2 wrong usage; 143 it was killed; -9 plugins
-left processes behind, which this process killed together with itself.
+Exit codes: 0 the run completed, or there was none; 1 it failed; 2 wrong usage; 143 it was killed. The process
+ends what plugins have started and left behind.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import NoReturn
 
 from localcdap.api.security import SYSTEM_PRINCIPAL, Principal
 from localcdap.engine.messages.orders import wait_for_order
-from localcdap.processes.tree import kill_this_group
+from localcdap.processes.single_instance import background_pids
+from localcdap.processes.tree import end_group, list_own_strays
 from localcdap.security.principals import set_process_principal
 
 _FORK_SUPPORT = "GRPC_ENABLE_FORK_SUPPORT"
@@ -103,7 +104,8 @@ def leave(status: int) -> NoReturn:
     """Exit at once, and kill the processes that plugins started and left behind."""
     sys.stdout.flush()
     sys.stderr.flush()
-    kill_this_group()
+    for pid in list_own_strays(background_pids):
+        end_group(pid)
     # Threads of gRPC take their time to end; there is nothing left that they could do.
     os._exit(status)
 

@@ -44,13 +44,14 @@ class FileReplacement:
         self._is_synced = is_synced
         self._is_discarded = False
         old = _find_status(path)
-        self._is_stream: Final = old is not None and not stat.S_ISREG(old.st_mode)
+        self.is_stream: Final = old is not None and not stat.S_ISREG(old.st_mode)
+        """Whether the path is that of a device or a pipe."""
         self._target = Path(os.path.realpath(path))
         if old is not None and stat.S_ISDIR(old.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         name = f".{self._target.name[:_MOST_NAME]}.{os.urandom(4).hex()}.part"
-        self.new_file: Final = path if self._is_stream else self._target.with_name(name)
-        if self._is_stream:
+        self.new_file: Final = path if self.is_stream else self._target.with_name(name)
+        if self.is_stream:
             return
         _require_writable(self._target)
         # Until it is complete, nobody may read it who must not read the old one.
@@ -63,7 +64,7 @@ class FileReplacement:
 
         :raises OSError: when that fails. After the rename it is an error of the disk, and the file is new.
         """
-        if self._is_stream:
+        if self.is_stream:
             return
         try:
             self._set_permissions()
@@ -79,7 +80,7 @@ class FileReplacement:
     def discard(self) -> None:
         """Remove the new file. The end of the block then leaves the old file as it was."""
         self._is_discarded = True
-        if not self._is_stream:
+        if not self.is_stream:
             with contextlib.suppress(OSError):
                 self.new_file.unlink()
 

@@ -81,6 +81,10 @@ class OutputFile:
         except OSError as error:
             raise self._make_error(error) from None
 
+    def list_unfinished(self) -> list[str]:
+        """Return the path of the hidden file that stays when this process is killed; nothing for a device."""
+        return [] if self._replacement.is_stream else [str(self._replacement.new_file)]
+
     def finish(self) -> None:
         """Complete the file, and give it its name."""
         assert self._writer is not None

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from localcdap.api.errors import SessionLostError
 from localcdap.api.failures import ValidationFailure
 from localcdap.api.schema import Schema
 from localcdap.pipeline.macros.parser import LOGICAL_START_TIME
@@ -64,6 +66,8 @@ def detect_output_schema(
     return DetectedSchema(result.spec.output_schema)
 
 
+_MOST_LOSSES: Final = 3
+"""Lost processes of one recipe after which it is given up: two may be bad luck."""
 _STEP_S: Final = 0.5
 """How long one call takes: until a caller that stops has an effect, and the progress moves."""
 _JOB: Final = "job"
@@ -88,39 +92,42 @@ def apply_recipe(
 ) -> Generator[dict[str, Any]]:
     """Apply a recipe to a file, and yield the progress; the last one is done.
 
-    A caller that closes the iterator ends the job, and nothing is written.
+    A caller that closes the iterator ends the job, and nothing is written. A job whose process is lost begins
+    again from the file, twice at most.
 
-    :param stage: the properties of the Wrangler stage with the recipe, see :func:`build_recipe_stage`.
     :param make_rows: has Spark do what a task with a folder for it waits for, and yields the share that is
         done.
     :param task: the file and the result, see the method ``apply`` of the plugin Wrangler.
     :param arguments: values of macros.
     :raises BadRequestError: when the recipe, a row or a file is wrong, or a macro has no value.
+    :raises SessionLostError: when the process is lost a third time; says why.
     """
-    plugin = MethodPlugin("transform", "Wrangler", properties=dict(stage))
     call = MethodCall(
-        plugin,
+        MethodPlugin("transform", "Wrangler", properties=dict(stage)),
         "apply",
-        {"job": _JOB, "task": dict(task), "seconds": _STEP_S},
-        namespace,
-        dict(arguments or {}),
+        namespace=namespace,
+        arguments=dict(arguments or {}),
         needs_values=True,
         session=str(uuid.uuid4()),
     )
+    losses = 0
     try:
         while True:
-            result = methods.call(call)
-            progress: dict[str, Any] = result.answer
-            call.arguments[LOGICAL_START_TIME] = result.logical_start
-            yield progress
-            if progress["is_done"]:
+            unfinished: list[str] = []
+            try:
+                yield from _apply_once(methods, call, task, make_rows, unfinished)
                 return
-            call.request = {"job": _JOB, "seconds": _STEP_S}
-            if progress["waits_for"] is not None:
-                assert make_rows is not None
-                for share in make_rows(progress["waits_for"], call.arguments):
-                    yield progress | {"phase": "Spark", "share": share}
-                call.request["has_made_rows"] = True
+            except SessionLostError as lost:
+                losses += 1
+                for path in unfinished:
+                    Path(path).unlink(missing_ok=True)
+                if losses == _MOST_LOSSES:
+                    raise SessionLostError(
+                        f"The process of the recipe was lost {losses} times; nothing is written. "
+                        f"The last time: {lost.message}",
+                        lost.corrective_action
+                        or "Apply the recipe again; split the input if memory did not suffice.",
+                    ) from lost
     except BaseException:
         with contextlib.suppress(Exception):
             call.request = {"job": _JOB, "ends": True}
@@ -128,6 +135,34 @@ def apply_recipe(
         raise
     finally:
         methods.end_session(call.session, namespace)
+
+
+def _apply_once(
+    methods: MethodService,
+    call: MethodCall,
+    task: Mapping[str, Any],
+    make_rows: MakeRows | None,
+    unfinished: list[str],
+) -> Generator[dict[str, Any]]:
+    """Apply a recipe to a file in one process, see :func:`apply_recipe`.
+
+    :param unfinished: gets the paths of the files that the job would complete.
+    """
+    call.request = {"job": _JOB, "task": dict(task), "seconds": _STEP_S}
+    while True:
+        result = methods.call(call)
+        progress: dict[str, Any] = result.answer
+        call.arguments[LOGICAL_START_TIME] = result.logical_start
+        unfinished[:] = progress["unfinished"]
+        yield progress
+        if progress["is_done"]:
+            return
+        call.request = {"job": _JOB, "seconds": _STEP_S}
+        if progress["waits_for"] is not None:
+            assert make_rows is not None
+            for share in make_rows(progress["waits_for"], call.arguments):
+                yield progress | {"phase": "Spark", "share": share}
+            call.request["has_made_rows"] = True
 
 
 def export_recipe(

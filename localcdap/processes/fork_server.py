@@ -39,7 +39,7 @@ from localcdap.processes.fork_protocol import (
 )
 from localcdap.processes.limits import end_with_parent
 from localcdap.processes.spawn import start_process
-from localcdap.processes.tree import end_adopted, end_group, reap_children
+from localcdap.processes.tree import end_adopted, end_group, list_strays, reap_children
 
 _END_S: Final = 15.0
 """Seconds that a server may take to end a fork with all that it started."""
@@ -79,6 +79,10 @@ class OwnedForkServer:
         self.pids.add(pid)
         self.has_forked = True
         return pid
+
+    def list_orphans(self) -> list[int]:
+        """Return the running processes that forks have started, and that the server has adopted since."""
+        return list_strays(self._process.pid, self.pids)
 
     def end(self, pid: int) -> int:
         """End a fork and all that it started; return its exit code, a signal's number negative.

@@ -17,6 +17,7 @@ from typing import Any, Final
 IS_LINUX: Final = sys.platform.startswith("linux")
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
+_PR_GET_CHILD_SUBREAPER: Final = 37
 _PRIVATE: Final = 0o077
 _user_umasks: Final[list[int]] = []
 """The umask that :func:`protect_new_files` found; empty when it was not called."""
@@ -45,6 +46,17 @@ def adopt_orphans() -> None:
         _call_prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
+def does_adopt_orphans() -> bool:
+    """Return whether :func:`adopt_orphans` was called and its effect was not undone; True if it has none."""
+    if not IS_LINUX:
+        return True
+    import ctypes
+
+    found = ctypes.c_int()
+    _call_prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(found))
+    return bool(found.value)
+
+
 def limit_memory(memory_mb: int) -> None:
     """Limit private memory. The address space is not limited: V8 and Arrow reserve more than they use."""
     limit = memory_mb * 1024 * 1024
@@ -57,7 +69,7 @@ def disable_core_dumps() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _call_prctl(option: int, value: int) -> None:
+def _call_prctl(option: int, value: Any) -> None:
     _load_c_library().prctl(option, value)
 
 

@@ -155,6 +155,10 @@ def end_holder(path: Path, *steps: tuple[signal.Signals, float]) -> bool:
     return not is_locked(path)
 
 
+background_pids: Final[set[int]] = set()
+"""The processes that this one has started in the background, which outlive it."""
+
+
 class BackgroundStart:
     """A process that was started in the background. It reports once, see :class:`StartReport`.
 
@@ -191,6 +195,7 @@ class BackgroundStart:
             raise
         finally:
             os.close(theirs)
+        background_pids.add(self._process.pid)
         _write_input(self._process, input)
 
     @property

@@ -13,12 +13,12 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from localcdap.processes.identity import ProcessIdentity, is_alive, is_running
+from localcdap.processes.identity import ProcessIdentity, is_alive, is_running, read_command
 from localcdap.processes.limits import (
     IS_LINUX,
     adopt_orphans,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _PAUSE_S: Final = 0.002
 _ADOPTED_END_S: Final = 5.0
 """Seconds within which adopted processes are ended; only one that forks all the time takes long."""
+_MOST_NAMED: Final = 5
 _EVERY_CHILD: Final = 0x40000000 if IS_LINUX else 0
 """``__WALL``: children that were started without a signal for their end, too."""
 _MOST_READS: Final = 50
@@ -149,13 +150,6 @@ def interrupt_this_process() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def kill_this_group() -> None:
-    """Kill this process with its process group when it leads one and has children that run."""
-    with suppress(ChildProcessError):  # there is none
-        if os.waitpid(-1, os.WNOHANG) == (0, 0) and os.getpgrp() == os.getpid():
-            os.killpg(0, signal.SIGKILL)
-
-
 def end_child(child: subprocess.Popen[bytes], patience_s: float = 0.0) -> int:
     """End a child, wait for it and return its exit code, a signal's number negative.
 
@@ -194,6 +188,55 @@ def _ask_to_end(child: subprocess.Popen[bytes], patience_s: float) -> bool:
             child.wait(patience_s)
             return True
     return False
+
+
+def list_strays(pid: int, keep: Iterable[int]) -> list[int]:
+    """Return the running descendants of a process but some of its children and their descendants.
+
+    :param keep: the ids of the children that are meant to run.
+    """
+    children = _read_children(pid) if IS_LINUX else (child.pid for child in list_children(pid))
+    strays = {*children} - {*keep}
+    return [
+        each for stray in strays for each in (stray, *list_descendants(stray)) if is_running(each)
+    ]
+
+
+def _list_all() -> list[int]:
+    if IS_LINUX:  # where a run process needs psutil for nothing else
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208
+    import psutil
+
+    return list(map(int, psutil.pids()))
+
+
+def find_session(pid: int) -> int | None:
+    """Return the id of the session of a process; None when it has ended."""
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
+
+
+def list_own_strays(keep: Iterable[int]) -> list[int]:
+    """Return the running processes that this one has started, and all of its session if it leads one.
+
+    A process that was forked twice stays in the session unless it begins one of its own.
+
+    :param keep: the ids of the children that are meant to run.
+    """
+    found, own = {*list_strays(os.getpid(), keep)}, os.getpid()
+    for pid in _list_all() if find_session(own) == own else ():
+        if pid != own and find_session(pid) == own and is_running(pid):
+            found.add(pid)
+    return sorted(found)
+
+
+def describe_processes(pids: Sequence[int]) -> str:
+    """Return the number of processes, and the programs of the first ones without their arguments."""
+    count = "a process" if len(pids) == 1 else f"{len(pids):,} processes"
+    programs = [os.path.basename((read_command(pid) or ["?"])[0]) for pid in pids[:_MOST_NAMED]]  # noqa: PTH119
+    return f"{count} ({', '.join(programs)}{', …' if len(pids) > _MOST_NAMED else ''})"
 
 
 def end_adopted(keep: Iterable[int], limit_s: float = _ADOPTED_END_S) -> bool:

@@ -17,6 +17,7 @@ from localcdap.api.errors import (
     InvalidStageError,
     NotFoundError,
     PluginError,
+    SessionLostError,
     StageError,
 )
 from localcdap.api.failures import FailureCollector, ValidationFailure
@@ -88,6 +89,8 @@ class JobRunner:
         :param session: the name of a session: its calls have a process of their own, in which what they keep
             stays from one call to the next, until the process is lost or the session ends.
         :raises PluginError: when it did.
+        :raises SessionLostError: when the process of the session crashed, or was lost since the last call;
+            the next call has a new one.
         :raises HostLostError: when the worker was closed meanwhile.
         :raises LocalcdapError: what the job raised.
         """
@@ -364,6 +367,7 @@ def call_method(request: MethodRequest) -> MethodAnswer:
 
     :raises NotFoundError: when the plugin has no such method; the message lists its methods.
     :raises BadRequestError: when the request or a property is invalid.
+    :raises SessionLostError: when the method misses what it kept in this process.
     :raises PluginError: when the method raised, or its result cannot be written as JSON.
     :raises MemoryError: when it takes more memory than there is.
     """
@@ -378,7 +382,7 @@ def call_method(request: MethodRequest) -> MethodAnswer:
         return MethodAnswer(decode_json(msgspec.json.encode(answer)))
     except _TablesWantedError as wanted:
         return MethodAnswer(None, wanted.names)
-    except (MemoryError, NotFoundError, BadRequestError):
+    except (MemoryError, NotFoundError, BadRequestError, SessionLostError):
         raise
     except (Exception, SystemExit) as error:
         raise to_plugin_error(where, error, Path(ref.path)) from error

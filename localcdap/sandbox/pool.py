@@ -19,7 +19,13 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from localcdap.api.errors import HostError, HostLostError, LocalcdapError, PluginError
+from localcdap.api.errors import (
+    HostError,
+    HostLostError,
+    LocalcdapError,
+    PluginError,
+    SessionLostError,
+)
 from localcdap.api.failures import FailureCollector, ValidationFailure
 from localcdap.api.serialization.value_types import pack, unpack
 from localcdap.artifacts.loading import parse_dumped_frames
@@ -47,7 +53,9 @@ _MOST_IDLE: Final = 8
 """The most processes that wait for a call; each takes about 10 MB of its own."""
 _MOST_SESSIONS: Final = 16
 """The most processes of sessions. The one that was used least recently ends when there are more."""
-_SESSION: Final = "session:"
+_MOST_LOSSES: Final = 1000
+"""Lost sessions of which the pool remembers the cause, until their next call."""
+_SESSION: Final = "session "
 
 
 class ProcessPool:
@@ -63,7 +71,12 @@ class ProcessPool:
         self.memory_mb: Final = memory_mb
         self._launcher = launcher if launcher is not None else make_launcher()
         self._lock = threading.Lock()
+        self._released = threading.Condition(self._lock)
+        self._held: set[str] = set()
+        """The sessions that run a call."""
         self._idle: OrderedDict[ArtifactDigests, WorkerProcess] = OrderedDict()
+        self._losses: OrderedDict[ArtifactDigests, str] = OrderedDict()
+        """Why the processes of sessions have ended that did not end with their sessions."""
         self._closed = False
         self._ending = ThreadPoolExecutor(1, "localcdap-worker-end")
 
@@ -74,31 +87,81 @@ class ProcessPool:
         """
         self._launcher.start()
 
+    @contextlib.contextmanager
+    def hold(self, session: str) -> Iterator[None]:
+        """Wait until no other call of a session runs, and have others wait during the block.
+
+        Else two calls would have two processes, of which one keeps nothing for the next call.
+
+        :param session: its name; with "" nothing waits.
+        :raises HostLostError: when the pool is closed meanwhile.
+        """
+        if not session:
+            yield
+            return
+        with self._lock:
+            self._released.wait_for(lambda: self._closed or session not in self._held)
+            if self._closed:
+                raise HostLostError("The plugin worker was closed.")
+            self._held.add(session)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held.discard(session)
+                self._released.notify_all()
+
     def take(self, artifacts: ArtifactDigests) -> WorkerProcess:
         """Return a process in which only code of these artifacts ran so far, an idle one or a new one.
 
         :raises WorkerLostError: when no process can be started.
+        :raises SessionLostError: once, when the process of a session was lost since its last call.
         """
         with self._lock:
             process = self._idle.pop(artifacts, None)
+            outdated = [each for each in self._idle if _is_outdated(each, artifacts)]
+            ended = [self._idle.pop(each) for each in outdated]
+        for each in ended:
+            self.end_soon(each)
+            self.lose(artifacts, "was ended because the artifacts that it uses have changed")
         if process is not None:
             if process.is_usable:
                 return process
-            process.kill()
+            self.lose(artifacts, process.end())
+        with self._lock:
+            cause = self._losses.pop(artifacts, None)
+        if cause is not None:
+            raise SessionLostError(f"The process of the session was lost: it {cause}.")
         return WorkerProcess(self._launcher, self.memory_mb)
+
+    def lose(self, artifacts: ArtifactDigests, cause: str) -> None:
+        """Log that the process of a session was lost, and have :meth:`take` say so; else do nothing.
+
+        :param cause: the end of a sentence whose subject is the process.
+        """
+        if not _is_session(artifacts):
+            return
+        _LOG.warning("The process of %s was lost: it %s.", artifacts[-1], cause)
+        with self._lock:
+            self._losses[artifacts] = cause
+            while len(self._losses) > _MOST_LOSSES:
+                self._losses.popitem(last=False)
 
     def give_back(self, artifacts: ArtifactDigests, process: WorkerProcess) -> None:
         """Keep a process for the next call. The one that was used least recently ends when there are many."""
         spare = []
-        is_session = _is_session(artifacts)
+        of_session = _is_session(artifacts)
         with self._lock:
             if self._closed or artifacts in self._idle:
                 spare.append(process)
             else:
                 self._idle[artifacts] = process
-            alike = [each for each in self._idle if _is_session(each) is is_session]
-            most = _MOST_SESSIONS if is_session else _MOST_IDLE
-            spare += [self._idle.pop(each) for each in alike[: max(0, len(alike) - most)]]
+            alike = [each for each in self._idle if _is_session(each) is of_session]
+            most = _MOST_SESSIONS if of_session else _MOST_IDLE
+            evicted = alike[: max(0, len(alike) - most)]
+            spare += [self._idle.pop(each) for each in evicted]
+        for key in evicted:
+            self.lose(key, f"was the least recently used of more than {_MOST_SESSIONS} sessions")
         for each in spare:
             self.end_soon(each)
 
@@ -108,6 +171,8 @@ class ProcessPool:
         with self._lock:
             found = [each for each in self._idle if name in each]
             ended = [self._idle.pop(each) for each in found]
+            for lost in [each for each in self._losses if name in each]:
+                del self._losses[lost]
         for process in ended:
             self.end_soon(process)
 
@@ -122,6 +187,7 @@ class ProcessPool:
             self._closed = True
             idle = list(self._idle.values())
             self._idle.clear()
+            self._released.notify_all()
         for process in idle:
             process.kill()
         self._ending.shutdown()
@@ -130,6 +196,11 @@ class ProcessPool:
 
 def _is_session(artifacts: ArtifactDigests) -> bool:
     return any(each.startswith(_SESSION) for each in artifacts)
+
+
+def _is_outdated(old: ArtifactDigests, new: ArtifactDigests) -> bool:
+    """Return whether a process is one of the same session whose artifacts were others, but not all."""
+    return _is_session(new) and old != new and old[-1] == new[-1] and len({*old} & {*new}) > 1
 
 
 def get_digests(plugin: PluginRef, session: str = "") -> ArtifactDigests:
@@ -175,7 +246,7 @@ class PluginWorker(JobRunner):
         self._owns_processes = processes is None
         self._processes = ProcessPool(memory_mb) if processes is None else processes
         self._process: WorkerProcess | None = None
-        """The process that runs a call, or ran the last one."""
+        """The process that runs a call; once it is given back, it belongs to the pool."""
         self._closed = False
         self._cache = cache if cache is not None else ConfigureCache()
 
@@ -278,14 +349,17 @@ class PluginWorker(JobRunner):
             if self._closed:
                 raise PluginError("The plugin worker was closed.") from None
             if isinstance(error, WorkerLostError):
-                raise self._to_error(error, who, path) from None
+                raise self._to_error(error, who, path, artifacts) from None
             raise
         if result.damage:
             _LOG.info("%s: its process is replaced because %s", log_name or who, result.damage)
+        # The next call in the process may be one of another worker, and this one may be closed meanwhile.
+        self._process = None
         if once:
             self._processes.end_soon(process)
         elif result.damage:
             process.kill()
+            self._processes.lose(artifacts, f"was replaced: {result.damage}")
         else:
             self._processes.give_back(artifacts, process)
         if result.fault is not None:
@@ -316,8 +390,11 @@ class PluginWorker(JobRunner):
         except (OSError, LocalcdapError) as error:
             _LOG.debug("the plugin worker did not start: %s", error)
 
-    def _to_error(self, lost: WorkerLostError, who: str, path: str) -> PluginError:
+    def _to_error(
+        self, lost: WorkerLostError, who: str, path: str, artifacts: ArtifactDigests = ()
+    ) -> PluginError:
         frames = parse_dumped_frames(lost.output, Path(path))
+        kind = PluginError
         match lost.reason:
             case ExitReason.TIME:
                 message = f"{who} did not finish within {self._time_limit_s:g} s."
@@ -330,7 +407,10 @@ class PluginWorker(JobRunner):
             case ExitReason.CRASH:
                 message = f"{who} {lost.detail}."
                 action = "Correct the plugin: it must raise an exception instead."
-        return PluginError(message, action, traceback=frames)
+                kind = SessionLostError if _is_session(artifacts) else PluginError
+        if _is_session(artifacts):
+            _LOG.warning("The process of %s was lost: %s", artifacts[-1], message)
+        return kind(message, action, traceback=frames)
 
 
 def _explain_error(error: LocalcdapError, who: str, damage: str | None) -> LocalcdapError:
@@ -428,7 +508,7 @@ class PluginWorkers(JobRunner):
     ) -> _T:
         """See :meth:`JobRunner.do`."""
         key = (_get_class_key(plugin), job, getattr(request, "method", None))
-        with self._use_worker(key) as worker:
+        with self._processes.hold(session), self._use_worker(key) as worker:
             return worker.do(job, request, plugin, who, session)
 
     def end_session(self, session: str) -> None:

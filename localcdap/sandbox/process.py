@@ -28,6 +28,7 @@ from localcdap.processes.spawn import OutputPipe, build_main_command, request_st
 from localcdap.processes.tree import (
     end_group,
     end_tree,
+    find_session,
     list_descendants,
     measure_delay,
     measure_memory,
@@ -81,6 +82,18 @@ class ForkingLauncher:
                 _LOG.info("the fork server of plugin workers is started again: %s", error)
                 self._end_server()
             return _fork_worker(self._get_server(), connection, output, memory_mb)
+
+    def list_orphans(self, pid: int) -> list[int]:
+        """Return the running processes that a worker has started and disowned, so that the server has them.
+
+        A session tells those of another worker. Those of none count, too.
+        """
+        server = self._server
+        if server is None or not server.list_orphans():
+            return []
+        with self._turn:  # meanwhile nothing is forked that is not known yet
+            others = server.pids - {pid}
+            return [each for each in server.list_orphans() if find_session(each) not in others]
 
     def end(self, pid: int, descendants: set[int]) -> int | None:
         """End a worker and what it started.
@@ -143,6 +156,10 @@ class ProcessLauncher:
         worker = start_process(command, output=output, descriptors=[connection])
         self._workers[worker.pid] = worker
         return worker.pid
+
+    def list_orphans(self, _pid: int) -> list[int]:
+        """See :meth:`ForkingLauncher.list_orphans`; here there is no server that could adopt them."""
+        return []
 
     def end(self, pid: int, descendants: set[int]) -> int | None:
         """See :meth:`ForkingLauncher.end`."""
@@ -318,7 +335,11 @@ class WorkerProcess:
     def _list_left_behind(self) -> set[int]:
         """Return the processes that user code has started and that do not end."""
         end = time.monotonic() + _ENDING_S
-        while left := set(list_descendants(self.pid)) | set(filter(is_running, self._descendants)):
+        while left := {
+            *list_descendants(self.pid),
+            *self._launcher.list_orphans(self.pid),
+            *filter(is_running, self._descendants),
+        }:
             if time.monotonic() >= end:
                 self._descendants = left
                 return left
@@ -331,14 +352,32 @@ class WorkerProcess:
         if request_stack(self.pid):
             time.sleep(_DUMP_S)
 
-    def _make_lost_error(self, error: Exception) -> WorkerLostError:
-        """Return an error that says how the process ended, or that its connection broke."""
+    def end(self) -> str:
+        """End a process that :attr:`is_usable` no more.
+
+        :returns: how it ended, as the end of a sentence whose subject is the process.
+        """
+        code = self._find_exit_code()
+        if code is None:
+            return "broke its connection"
+        if code == OUT_OF_MEMORY:
+            return "took too much memory"
+        if code >= 0:
+            return f"ended with exit code {code}"
+        return f"was ended by a signal: {signal.strsignal(-code)}"
+
+    def _find_exit_code(self) -> int | None:
+        """End the process; return its exit code, or None when it did not end by itself."""
         end = time.monotonic() + 1.0
         while (is_alive := is_running(self.pid)) and time.monotonic() < end:
             time.sleep(_PAUSE_S)
         self.kill()
-        code = self._exit_code
-        if is_alive or code is None:
+        return None if is_alive else self._exit_code
+
+    def _make_lost_error(self, error: Exception) -> WorkerLostError:
+        """Return an error that says how the process ended, or that its connection broke."""
+        code = self._find_exit_code()
+        if code is None:
             return self._kill_and_report(
                 ExitReason.CRASH, f"broke the connection of its process ({error})"
             )

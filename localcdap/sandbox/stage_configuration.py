@@ -60,6 +60,7 @@ class ConfigureOutput(NamedTuple):
     pipeline_properties: dict[str, str]
     datasets: list[DatasetDeclaration]
     columns: dict[str, dict[str, str]]
+    written_folders: dict[str, list[str]]
 
 
 def check_configure_output(stage: StageConfigurer, failures: FailureCollector) -> ConfigureOutput:
@@ -83,6 +84,10 @@ def check_configure_output(stage: StageConfigurer, failures: FailureCollector) -
                 for key, value in check.mapping(f"columns[{table!r}]", columns).items()
             }
             for table, columns in check.mapping("columns", stage.columns).items()
+        },
+        {
+            plain(name): [plain(path) for path in paths]
+            for name, paths in check.mapping("written_folders", stage.written_folders).items()
         },
     )
 
@@ -274,6 +279,8 @@ class ConfigureResult(msgspec.Struct):
     """The datasets that the stage needs."""
     columns: dict[str, dict[str, str]] = {}
     """The types of the columns that the stage writes, by table; see :attr:`StageConfigurer.columns`."""
+    written_folders: dict[str, list[str]] = {}
+    """By property, the folders that the stage writes; see :meth:`StageConfigurer.replaces_folder`."""
 
 
 def configure_stage(
@@ -326,6 +333,7 @@ def configure_stage(
         foreign_paths=stage.foreign_paths,
         datasets=products.datasets,
         columns=products.columns,
+        written_folders=products.written_folders,
     )
 
 

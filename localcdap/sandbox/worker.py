@@ -12,13 +12,21 @@ Noticing that user code has replaced a function, a class or a constant of a modu
 
 from __future__ import annotations
 
+import _thread
 import builtins
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.connection import Connection
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    MappingProxyType,
+    ModuleType,
+)
 from typing import Any, Final, NamedTuple, NoReturn
 
 import msgspec
@@ -27,7 +35,7 @@ import localcdap.sandbox.plugin_calls
 import localcdap.sandbox.stage_configuration  # noqa: F401 - loaded before the first call
 from localcdap.api.serialization.value_types import pack
 from localcdap.artifacts.loading import ArtifactFinder, is_artifact_module
-from localcdap.processes.limits import adopt_orphans, limit_memory
+from localcdap.processes.limits import adopt_orphans, does_adopt_orphans, limit_memory
 from localcdap.processes.spawn import write_stack_on_request
 from localcdap.processes.tree import reap_children
 from localcdap.rpc.frames import Fault, to_fault
@@ -168,11 +176,19 @@ class ProcessGuard:
         self._environment = dict(os.environ)
         self._directory = os.getcwd()  # noqa: PTH109 - a text to go back to
         self._pid = os.getpid()
+        self._threads = _RawThreads()
+        self._adopts = False
+        """Whether the process is to adopt what its children leave behind."""
 
     def enter(self) -> None:
         """Take this process, which was forked from the one that made the guard, as the one to restore."""
         self._pid = os.getpid()
         self._streams = _get_stream_identities()
+
+    def watch(self) -> None:
+        """Notice from now on which threads user code starts, and whether it disowns its processes."""
+        self._threads.install()
+        self._adopts = does_adopt_orphans()
 
     def exit_if_forked(self) -> None:
         """End this process if it is a forked copy of the worker."""
@@ -213,8 +229,10 @@ class ProcessGuard:
             damage = damage or f"it replaced {replaced}"
         if _get_stream_identities() != self._streams:
             damage = "it closed or replaced the standard streams"
-        if _has_artifact_threads():
+        if _has_artifact_threads() or self._threads.running:
             damage = "it left a thread behind"
+        if self._adopts and not does_adopt_orphans():
+            damage = "it switched off that its process adopts orphans"
         return damage
 
     def _restore_environment(self) -> None:
@@ -226,6 +244,43 @@ class ProcessGuard:
             os.chdir(self._directory)
         except OSError:
             os.chdir("/")
+
+
+class _RawThreads:
+    """Counts the threads that are started with ``_thread``, of which :mod:`threading` does not know.
+
+    Python lists such a thread only when it has begun, and one that runs a built-in function never; for the
+    system it is as any thread of a library such as Arrow.
+    """
+
+    def __init__(self) -> None:
+        self.running: set[object] = set()
+        """One object for each thread that runs or is about to."""
+        self._start: Callable[..., int] = _thread.start_new_thread
+
+    def install(self) -> None:
+        """Take the place of the functions that start threads; :mod:`threading` keeps its own."""
+        for name in ("start_new_thread", "start_new"):
+            setattr(_thread, name, self.start)
+
+    def start(
+        self, function: Callable[..., Any], arguments: Any, named: Any = MappingProxyType({}), /
+    ) -> int:
+        """Start a thread as ``_thread.start_new_thread`` does."""
+        this = object()
+
+        def run() -> None:
+            try:
+                function(*arguments, **named)
+            finally:
+                self.running.discard(this)
+
+        self.running.add(this)
+        try:
+            return self._start(run, ())
+        except BaseException:
+            self.running.discard(this)
+            raise
 
 
 def _restore_hooks(name: str, before: list[Any]) -> bool:
@@ -352,6 +407,7 @@ def serve(connection: int, memory_mb: int, guard: ProcessGuard) -> NoReturn:
     adopt_orphans()
     limit_memory(memory_mb)
     write_stack_on_request()
+    guard.watch()
     answer_calls(Connection(connection), {WORKER_SERVICE: WorkerService(guard)})
     # Not sys.exit: threads and exit handlers of plugins must not keep the process alive.
     os._exit(0)

@@ -70,8 +70,8 @@ def migrate(
     :param path: of the database, for messages.
     :param back_up: called before a database that already has migrations is changed.
     :returns: the names of the migrations that were applied.
-    :raises StoreError: when the file is not a database of localcdap, or has migrations that this version
-        does not know.
+    :raises NewerDatabaseError: when it has migrations that this version does not know.
+    :raises StoreError: when the file is not a database of localcdap.
     """
     applied = check_applied(connection, path, migrations)
     pending = [m for m in migrations if m.number not in applied]
@@ -82,6 +82,10 @@ def migrate(
         for migration in pending:
             _apply(connection, path, [migration])
     return [m.name for m in pending]
+
+
+class NewerDatabaseError(StoreError):
+    """A database has migrations that this version of localcdap does not know; the message names them."""
 
 
 def check_applied(
@@ -96,7 +100,7 @@ def check_applied(
     by_number = {m.number: m for m in migrations}
     unknown = [name for number, (name, _) in applied.items() if number not in by_number]
     if unknown:
-        raise StoreError(
+        raise NewerDatabaseError(
             f"The database {path} was made by a newer localcdap (it has {', '.join(unknown)}).",
             "Upgrade: pip install --upgrade localcdap.",
         )

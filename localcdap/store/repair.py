@@ -46,7 +46,7 @@ from localcdap.store.database_file import (
     remove_temporary_files,
 )
 from localcdap.store.file_header import read_header, rebuild_header
-from localcdap.store.migration import SHIPPED
+from localcdap.store.migration import SHIPPED, NewerDatabaseError
 from localcdap.text import format_time
 
 if TYPE_CHECKING:
@@ -217,6 +217,8 @@ class _Repair:
         self._path = path
         self._kept = kept
         self._migrations = migrations
+        self._newer: Final[list[NewerDatabaseError]] = []
+        """Why backups are left out that a newer version of localcdap has made."""
         self._copy = make_temporary_path(path)
         """A link to the database, or a copy of it, with as much of the log as an attempt uses."""
         self._saved = make_temporary_path(path.with_name(f"{path.name}.saved"))
@@ -228,10 +230,17 @@ class _Repair:
             backup = self._find_backup(backups)
             if rest is not None and (backup is None or _is_better(rest, backup)):
                 missing = backup.contents if backup and rest.damaged_tables else None
-                return [*rest.place(), *_describe_missing(rest, missing)]
-            if backup is not None:
-                return [*backup.place(), *_describe_missing(backup, rest and rest.contents)]
-            return self._give_up()
+                steps = [*rest.place(), *_describe_missing(rest, missing)]
+            elif backup is not None:
+                steps = [*backup.place(), *_describe_missing(backup, rest and rest.contents)]
+            elif self._newer:
+                raise self._newer[0]  # that version can restore it
+            else:
+                steps = self._give_up()
+            return [
+                *steps,
+                *(f"A backup was left out: {each.full_message}" for each in self._newer),
+            ]
         finally:
             remove_database(self._copy)
             remove_database(self._saved)
@@ -327,6 +336,9 @@ class _Repair:
             try:
                 check_database(backup, self._migrations)
                 contents = read_contents(backup)
+            except NewerDatabaseError as error:
+                self._newer.append(error)
+                continue
             except StoreError:
                 continue
             if best is None or contents.moment > best.contents.moment:

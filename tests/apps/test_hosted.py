@@ -169,7 +169,7 @@ def test_killed_between_two_calls(instance, namespace):
 
 @pytest.mark.skipif(not IS_LINUX, reason="Only Linux gives orphans to another process.")
 @pytest.mark.parametrize("by_itself", [False, True])
-def test_a_process_that_it_detached_ends_with_it(instance, by_itself):
+def test_a_process_that_it_detached_ends_with_it(instance, by_itself, caplog):
     stray = psutil.Process(instance.call("GET", "/escaped").body)
     assert stray.is_running()
 
@@ -177,6 +177,7 @@ def test_a_process_that_it_detached_ends_with_it(instance, by_itself):
         os.kill(instance.call("GET", "/pid").body, signal.SIGKILL)
     else:
         instance.cdap.apps.stop("catalogue")
+        assert "Application 'catalogue' left a process (sleep) behind" in caplog.text
 
     wait_until(lambda: not is_running(instance))
     assert not stray.is_running()

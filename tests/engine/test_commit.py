@@ -88,6 +88,17 @@ def test_two_sinks_with_one_final_place_are_refused(places):
         staging.create_directory(f"{one}/../one")
 
 
+@pytest.mark.parametrize(("first", "second"), [("a", "a/b"), ("a/b", "a")])
+def test_a_place_inside_that_of_another_sink_is_refused(places, first, second):
+    run, one, _ = places
+    staging = Staging(run, "r1")
+    staging.create_directory(str(one / first))
+
+    with pytest.raises(ConflictError, match="two sinks write to '.*' and to '"):
+        staging.create_directory(str(one / second))
+    staging.create_directory(str(one / "ab"))
+
+
 def test_a_place_that_is_taken_meanwhile_is_refused_and_nothing_is_visible(places):
     run, one, two = places
     staging = Staging(run, "r1")
@@ -225,6 +236,21 @@ def test_a_removed_staging_directory_is_no_renamed_one(places, monkeypatch, tmp_
 
     assert not one.exists()
     assert two.is_dir()
+
+
+def test_a_directory_with_the_number_of_a_removed_one_is_another(places, monkeypatch, tmp_path):
+    run, one, two = places
+    interrupt(places, monkeypatch)
+    first, second = sorted(hidden(tmp_path), key=lambda each: "two" in each.name)
+    shutil.rmtree(first)
+    (second / "part-0").rename(tmp_path / "kept")  # so that the new file gets another number
+    second.rename(two)
+    (two / "part-0").touch()
+
+    with pytest.raises(ConflictError, match="were removed"):
+        recover_commit(run)
+
+    assert (two / "part-0").exists()
 
 
 def test_roll_back_removes_what_was_staged(places, tmp_path):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 from localcdap.engine.driver.run_driver import RunWorkers
 from localcdap.engine.endpoint import Endpoint
 from localcdap.engine.local.worker_slots import FOLDER, end_workers, list_daemons, take_slot
 from localcdap.engine.session import open_session
+from tests.sandbox.test_hostile import assert_ends
 
 # Like the daemon of Spark: it forks workers, and each forks another process.
 DAEMON = """
@@ -120,6 +119,5 @@ def test_workers_without_a_slot_end_with_the_run(engine: Endpoint, engine_direct
         pid, daemon = find_worker(spark)
         RunWorkers(engine_directory).end(spark.session_id, has_ended=True)
 
-        with contextlib.suppress(psutil.NoSuchProcess):  # the daemon notices a bit later
-            assert psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        assert_ends(pid)  # it gives its lease back a bit earlier
         assert daemon not in list_daemons(engine_directory)

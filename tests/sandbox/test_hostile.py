@@ -40,6 +40,8 @@ TRAPS = {
     "stream objects": "sys.stdout = sys.stderr = None",
     "builtins": "import builtins; builtins.len = builtins.isinstance = builtins.any = None",
     "thread": "threading.Thread(target=lambda: time.sleep(100)).start()",
+    "raw thread": "import _thread; _thread.start_new_thread(time.sleep, (100,))",
+    "subreaper": "ctypes.CDLL(None).prctl(36, 0)",
     "timer": "threading.Timer(0.3, os._exit, (9,)).start()",
     "directory": "os.chdir('/tmp')",
     "removed directory": "d='/tmp/no-%d' % os.getpid(); os.mkdir(d); os.chdir(d); os.rmdir(d)",

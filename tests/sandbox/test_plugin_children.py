@@ -41,6 +41,21 @@ if os.fork() == 0:
 while not os.path.exists({file!r}) or not open({file!r}).read(): time.sleep(0.01)
 os.wait()
 """
+DISOWNED = """
+switch = ctypes.CDLL(None).prctl
+switch(36, 0)
+if os.fork() == 0:
+    {detach}
+    if os.fork() == 0:
+        os.closerange(0, 1000)
+        tell()
+        time.sleep(1000)
+    os._exit(0)
+os.wait()
+while not os.path.exists({file!r}) or not open({file!r}).read(): time.sleep(0.01)
+{restore}
+"""
+"""A process that its worker does not adopt, because the plugin has switched that off."""
 RESTLESS = """
 if os.fork() == 0:
     for generation in range(100_000):
@@ -80,6 +95,23 @@ def test_processes_end_with_the_call(shared_worker, request_of, started, body, c
     left = "a process" if count == 1 else f"{count} processes"
     assert [warning.message for warning in result.warnings] == [
         f"Plugin 'P' changed its process, which was replaced: it left {left} behind."
+    ]
+    check_good(shared_worker, request_of)
+
+
+@linux
+@pytest.mark.parametrize("detach", ["pass", "os.setsid()"])
+@pytest.mark.parametrize("restore", ["pass", "switch(36, 1)"])
+def test_processes_that_a_plugin_disowns_end_with_the_call(
+    shared_worker, request_of, started, detach, restore
+):
+    file, make = started
+    body = DISOWNED.replace("{detach}", detach).replace("{restore}", restore)
+    result = shared_worker.configure(request_of(make(body)))
+
+    assert not list(filter(is_running, pids_in(file)))
+    assert [warning.message for warning in result.warnings] == [
+        "Plugin 'P' changed its process, which was replaced: it left a process behind."
     ]
     check_good(shared_worker, request_of)
 

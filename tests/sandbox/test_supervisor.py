@@ -88,7 +88,7 @@ def test_killed_from_outside_while_idle(worker, request_of):
     assert pid_of(worker, request_of) != pid
 
 
-DAMAGING = ("modules", "api modules", "streams", "builtins", "thread", "timer")
+DAMAGING = ("modules", "api modules", "streams", "builtins", "thread", "raw thread", "timer")
 HARMLESS = ("prints", "stream objects", "directory", "path", "environment", "exit handler")
 
 

@@ -44,7 +44,12 @@ from localcdap.engine.host_client import (
     get_secrets,
 )
 from localcdap.engine.local.server_monitor import ServerMonitor
-from localcdap.engine.local.worker_slots import FOLDER, end_workers, take_slot
+from localcdap.engine.local.worker_slots import (
+    FOLDER,
+    end_workers,
+    list_left_behind,
+    take_slot,
+)
 from localcdap.engine.messages.orders import SPOOL, TABLES, WorkOrder
 from localcdap.engine.messages.spool import (
     Accessed,
@@ -66,7 +71,8 @@ from localcdap.engine.spark_internals import activate_session, set_properties
 from localcdap.engine.tasks.batch_functions import pass_through
 from localcdap.java.unix_time import from_epoch_millis
 from localcdap.messaging.consumer import SpoolWriter
-from localcdap.processes.single_instance import hold_lease
+from localcdap.processes.single_instance import background_pids, hold_lease
+from localcdap.processes.tree import describe_processes, list_own_strays
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,6 +110,20 @@ class RunWorkers:
             self._slot = None
         if self._engine is not None:  # code of plugins may have used Python before there was a slot
             end_workers(self._engine / FOLDER, get_workers_number(session_id))
+
+    def report_left_behind(self, session_id: str) -> None:
+        """Log which processes plugins have left behind, in Spark's workers and in this process."""
+        left = list_own_strays(background_pids)
+        if self._engine is not None:
+            numbers = {get_workers_number(session_id)}
+            numbers |= {self._slot.number} if self._slot is not None else set()
+            for number in numbers:
+                left += list_left_behind(self._engine / FOLDER, number)
+        if left:
+            _LOG.warning(
+                "Plugins left %s behind. What plugins start must end with their stage; it is ended now.",
+                describe_processes(left),
+            )
 
 
 def _run_task(spark: SparkSession) -> None:
@@ -255,6 +275,7 @@ class RunDriver:
             self._cancellation.disarm()
             workflow.run_post_actions(succeeded=True)
             workflow.publish_alerts()
+        self._workers.report_left_behind(order.session_id)
         spool.append(*messages, create_status(RunStatus.COMPLETED), durable=True)
         return RunStatus.COMPLETED
 
@@ -343,6 +364,7 @@ class RunDriver:
     def _undo(self, spool: SpoolWriter, end: RunStatus, reasons: list[Failed]) -> RunStatus:
         """Remove what the sinks staged, run the post actions and report the end."""
         self._cancellation.ignore()
+        self._workers.report_left_behind(self._order.session_id)
         self._roll_back()
         if end is RunStatus.KILLED:
             _LOG.warning("Pipeline '%s' killed", self._order.pipeline)

@@ -17,8 +17,10 @@ import time
 from pathlib import Path
 from typing import Final
 
+from localcdap.processes.identity import read_command
+from localcdap.processes.limits import adopt_orphans
 from localcdap.processes.single_instance import list_holders, open_locked, take_lease
-from localcdap.processes.tree import kill
+from localcdap.processes.tree import kill, list_descendants, list_strays
 
 FOLDER: Final = "workers"
 """In the engine's directory: the slots, and for each number a folder with the leases of its workers."""
@@ -81,12 +83,33 @@ def take_slot(engine: Path) -> WorkerSlot:
 
 def register_daemon() -> None:
     """Let others find this process, a daemon in the engine's directory, and the workers that it forks."""
+    adopt_orphans()
     number = os.environ.get(_NUMBER_VARIABLE, "")
     if number.isdecimal():
         workers = Path(FOLDER, number)
         if int(number) >= _SLOTS_FROM:
             _get_daemon_file(workers.parent, number).write_text(str(os.getpid()))
-        os.register_at_fork(after_in_child=lambda: take_lease(workers))
+        os.register_at_fork(after_in_child=lambda: _begin_worker(workers))
+
+
+def _begin_worker(workers: Path) -> None:
+    take_lease(workers)
+    adopt_orphans()  # of what plugins start
+
+
+def list_left_behind(folder: Path, number: int) -> list[int]:
+    """Return the running processes that plugins have started in the workers with a number.
+
+    :param folder: of the slots.
+    """
+    workers = list_holders(folder / str(number))
+    found = {pid for worker in workers for pid in list_descendants(worker)}
+    with contextlib.suppress(OSError, ValueError):  # there is no daemon
+        daemon = int(_get_daemon_file(folder, str(number)).read_text())
+        # A worker that has just been forked has no lease yet, and the command of the daemon.
+        strays = list_strays(daemon, workers)
+        found.update(each for each in strays if read_command(each) != read_command(daemon))
+    return sorted(found)
 
 
 def list_daemons(engine: Path) -> set[int]:
@@ -101,11 +124,13 @@ def list_daemons(engine: Path) -> set[int]:
 
 
 def end_workers(folder: Path, number: int) -> bool:
-    """End the workers with a number, and their forks; say whether all have ended.
+    """End the workers with a number and what they have started; say whether all workers have ended.
 
     :param folder: of the slots.
     """
     leases = folder / str(number)
+    for pid in list_left_behind(folder, number):
+        kill(pid)  # not its group, which may be that of the daemon
     deadline = time.monotonic() + _END_S
     while holders := list_holders(leases):
         for pid in holders:

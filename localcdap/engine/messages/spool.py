@@ -158,8 +158,8 @@ class Move(msgspec.Struct):
     staging: str
     final: str
     identity: str = ""
-    """The device and the number of the staging directory, which tell whether it was renamed; empty before the
-    commit, and on a cluster."""
+    """The device and the number of the staging directory, and the number and the name of a file in it, which
+    tell whether it was renamed; empty before the commit, and on a cluster."""
 
 
 class TableLoads(msgspec.Struct, tag="tables", tag_field="kind"):

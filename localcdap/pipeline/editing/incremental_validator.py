@@ -28,6 +28,7 @@ from localcdap.pipeline.validation.stage_configuration import (
     StageConfiguration,
     find_warnings,
 )
+from localcdap.pipeline.validation.written_folders import check_written_folders
 
 
 class StageState(msgspec.Struct, rename="camel"):
@@ -215,6 +216,9 @@ class IncrementalValidator:
             if stage.plugin.name
         }
         self._propagation.update(self._structure)
+        outcomes, graph = self._propagation.stages.values(), self._structure.graph
+        for failure in check_written_folders(graph, outcomes, self._configure.path_locations):
+            self._structural.setdefault(failure.stage, []).append(failure)
 
     def find_stage(self, stage: str) -> ConfiguredStage | None:
         """Return a configured stage; None when there is no such stage, or it was not configured."""

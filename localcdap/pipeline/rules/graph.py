@@ -44,6 +44,18 @@ class Graph:
         """Return every stage downstream of this one; the stage itself only on a cycle."""
         return _find_reachable(self.outputs[stage], self.outputs.__getitem__)
 
+    def are_alternatives(self, first: str, second: str) -> bool:
+        """Return whether two stages are on different branches of a condition: a run has only one of them."""
+        for connections in self.outgoing.values():
+            branches: dict[bool, set[str]] = {True: set(), False: set()}
+            for each in connections:
+                if each.condition is not None:
+                    branches[each.condition] |= {each.target, *self.find_descendants(each.target)}
+            yes, no = branches[True] - branches[False], branches[False] - branches[True]
+            if (first in yes and second in no) or (first in no and second in yes):
+                return True
+        return False
+
     def find_ancestors(self, stage: str) -> set[str]:
         """Return every stage upstream of this one; the stage itself only on a cycle."""
         return _find_reachable(self.inputs[stage], self.inputs.__getitem__)

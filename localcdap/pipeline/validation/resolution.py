@@ -35,6 +35,7 @@ from localcdap.pipeline.validation.stage_configuration import (
     StageConfiguration,
     find_warnings,
 )
+from localcdap.pipeline.validation.written_folders import check_written_folders
 from localcdap.sandbox.stage_configuration import ConfigureRequest
 
 
@@ -131,13 +132,13 @@ def resolve_pipeline(
     properties, conflicts = pipeline_properties(document, outcomes.values())
     errors += [failure for each in ending for failure in each.failures]
     errors += propagation.failures + conflicts + check_columns(outcomes.values())
+    errors += check_written_folders(structure.graph, outcomes.values(), path_locations or locations)
     stages = create_stage_specs(document, structure.graph, outcomes)
-    spec = None if errors else create_pipeline_spec(document, stages, ending, properties)
     configured = [*ending, *outcomes.values()]
     return ResolvedPipeline(
         document,
         errors,
-        spec,
+        None if errors else create_pipeline_spec(document, stages, ending, properties),
         repairs=configure.repairs,
         requests={each.stage.name: each.request for each in configured if each.request is not None},
         stages=stages,

@@ -243,7 +243,7 @@ class StageConfiguration:
         self._macros = macros
         self._use_suggested = use_suggested
         self._locations = locations
-        self._path_locations = path_locations
+        self.path_locations = path_locations
         self._pending = pending
         self._pipeline_version = pipeline_version
         self.repairs: list[Repair] = []
@@ -306,11 +306,11 @@ class StageConfiguration:
     ) -> list[ValidationFailure]:
         """Return a failure for each path that must exist on this machine and does not."""
         collector = FailureCollector(stage)
-        if self._path_locations is None:
+        if self.path_locations is None:
             return []
         for name, path in ((name, path) for name, given in paths.items() for path in given):
             try:
-                self._path_locations.resolve(path)
+                self.path_locations.resolve(path)
             except StageError as error:
                 collector.add(error.message, error.corrective_action).with_config_property(name)
         return list(collector)

@@ -200,6 +200,11 @@ def _find_format(stage: StageConfigurer, config: FileSinkConfig) -> OutputFormat
     return cast("OutputFormat | None", found)
 
 
+def join_suffix(path: str, suffix: str | None) -> str:
+    """Return a folder with the time pattern of the folder inside it, for :meth:`.replaces_folder`."""
+    return f"{path.rstrip('/')}/{suffix}" if suffix else path
+
+
 def get_written_schema(config: FileSinkConfig, given: Schema | None) -> Schema | None:
     """Return the schema of the written files; None when it is not known.
 
@@ -320,6 +325,8 @@ class FilesSink(BatchSink):
     def configure(self, stage: StageConfigurer) -> None:
         check_reference_name(stage, self.config.reference_name)
         check_sink(stage, self.config)
+        if self.config.path and not self.config.macros & {"path", "suffix"}:
+            stage.replaces_folder("path", join_suffix(self.get_path(), self.config.suffix))
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         self.write_files(df, context)

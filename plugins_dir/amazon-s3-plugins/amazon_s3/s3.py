@@ -29,7 +29,7 @@ from localcdap.api import (
 )
 from localcdap.api.rules import check_reference_name, check_subset
 from localcdap.plugin_lib.connectors.file_records import Buckets, SamplingConfig
-from localcdap.plugin_lib.files.sink import FileSinkConfig, FilesSink, find_unwritable
+from localcdap.plugin_lib.files.sink import FileSinkConfig, FilesSink, find_unwritable, join_suffix
 from localcdap.plugin_lib.files.source import FilesSource
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 
@@ -193,6 +193,8 @@ class _FileSet(BatchSink):
         config = self.config
         check_reference_name(stage, config.reference_name)
         check_path(stage, config, config.base_path, name="basePath")
+        if not config.macros & {"basePath", "pathFormat"}:
+            stage.replaces_folder("basePath", join_suffix(config.base_path, config.path_format))
         if config.contains_macro("schema"):
             return
         if stage.input_schema is not None:

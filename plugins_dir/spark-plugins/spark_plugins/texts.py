@@ -386,7 +386,7 @@ class SkipGramTrainer(SparkSink):
 
     def configure(self, stage: StageConfigurer) -> None:
         config = self.config
-        declare_file_set(stage, config, config.file_set_name)
+        declare_file_set(stage, config, config.file_set_name, config.path)
         check_pattern(stage, config, config.pattern)
         if stage.input_schema is not None and not config.contains_macro("inputCol"):
             check_text(stage, stage.input_schema, config.input_col, "inputCol")

@@ -148,10 +148,19 @@ def _describe(name: str, values: int | None) -> dict[str, object]:
 FILE_SET = "fileSet"
 
 
-def declare_file_set(stage: StageConfigurer, config: PluginConfig, name: str) -> None:
-    """Have the file set of a model created with the pipeline."""
+def declare_file_set(
+    stage: StageConfigurer, config: PluginConfig, name: str, path: str | None
+) -> None:
+    """Have the file set of a model created with the pipeline.
+
+    :param path: of the model, as for :func:`save_model`.
+    """
     if not config.contains_macro("fileSetName"):
         stage.create_dataset(name, FILE_SET, {}, config_property="fileSetName")
+        if not config.contains_macro("path"):
+            stage.replaces_folder(
+                "path" if path else "fileSetName", f"dataset://{name}/{path or ''}"
+            )
 
 
 def is_empty(data: DataFrame, context: SinkContext) -> bool:
@@ -207,7 +216,7 @@ class Trainer(SparkSink):
     config: TrainerConfig
 
     def configure(self, stage: StageConfigurer) -> None:
-        declare_file_set(stage, self.config, self.config.file_set_name)
+        declare_file_set(stage, self.config, self.config.file_set_name, self.config.path)
         schema = stage.input_schema
         if schema is None or self.config.contains_macro("labelField"):
             return
@@ -516,7 +525,7 @@ class NaiveBayesTrainer(SparkSink):
                 stage.failures.add(
                     f"Prediction field '{name}' must be a double of the input schema, but {what}."
                 ).with_config_property("predictionField")
-        declare_file_set(stage, self.config, self.config.file_set_name)
+        declare_file_set(stage, self.config, self.config.file_set_name, self.config.path)
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         from pyspark.ml.classification import NaiveBayes

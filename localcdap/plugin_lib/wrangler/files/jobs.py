@@ -13,7 +13,7 @@ from typing import IO, Any, Final
 from localcdap.api import Schema
 from localcdap.api.directive import Directive, DirectiveError
 from localcdap.api.directive.rows import Columns
-from localcdap.api.errors import BadRequestError
+from localcdap.api.errors import BadRequestError, SessionLostError
 from localcdap.api.record_json import encode_json_record
 from localcdap.expectations.results import RuleResult
 from localcdap.files.delimited import UnreadableRow
@@ -63,6 +63,10 @@ class ErrorFile:
             shown = record if isinstance(record, str) else encode_json_record(record)
             line = {"row": problem.row, "message": problem.message, "code": problem.code}
             self._file.write([{**line, "record": shown}])
+
+    def list_unfinished(self) -> list[str]:
+        """See :meth:`.files.writers.OutputFile.list_unfinished`."""
+        return [] if self._file is None else self._file.list_unfinished()
 
     def finish(self) -> None:
         """Give the file its name."""
@@ -122,6 +126,7 @@ class FileJob:
         self._written = 0
         """The number of the last row of the input whose rows are written."""
         self._recipe = recipe
+        self.progress.unfinished = self._errors.list_unfinished()
         self._steps = self._run()
 
     def work(self, seconds: float) -> FileProgress:
@@ -197,7 +202,7 @@ class FileJob:
                 return
             self._refuse_spark(reason)
         if known is not None:
-            output = _Output(self._task, self._output_format, known, self._add_problem)
+            output = self._open_output(known)
             with output.file:
                 for rows in self._make_rows(executor):
                     output.write(rows)
@@ -225,7 +230,7 @@ class FileJob:
                     "The result has no columns.",
                     "Look at the recipe, and at how the input is read.",
                 )
-            output = _Output(self._task, self._output_format, schema, self._add_problem)
+            output = self._open_output(schema)
             with output.file:
                 for rows in _load_rows(stream):
                     output.write(rows)
@@ -259,7 +264,7 @@ class FileJob:
         work = plan_work(
             self._task.spark_folder, row_schema, known, _list_user_directives(self._recipe)
         )
-        output = _Output(self._task, self._output_format, known, self._add_problem)
+        output = self._open_output(known)
         with output.file:
             self.progress.phase = _READING
             unreadable: dict[int, UnreadableRow] = {}
@@ -369,6 +374,11 @@ class FileJob:
             self._errors.add(problem, record)
         self._found.clear()
 
+    def _open_output(self, schema: Schema) -> _Output:
+        output = _Output(self._task, self._output_format, schema, self._add_problem)
+        self.progress.unfinished += output.file.list_unfinished()
+        return output
+
     def _finish(self, output: _Output) -> None:
         self.progress.expectations = output.get_results()
         self._errors.finish()
@@ -377,6 +387,7 @@ class FileJob:
         if output.totals is not None:
             self.progress.columns = output.totals.find_totals()
         self.progress.schema = output.schema
+        self.progress.unfinished = []
         self.progress.is_done = True
 
 
@@ -445,6 +456,10 @@ class _Output:
 class _NoFile(contextlib.nullcontext[None]):
     """Takes the place of the output file of a job that only counts."""
 
+    def list_unfinished(self) -> list[str]:
+        """Return nothing."""
+        return []
+
     def write(self, records: Sequence[Any]) -> None:
         """Forget records."""
 
@@ -482,7 +497,7 @@ def _list_user_directives(recipe: BuiltRecipe) -> list[str]:
     return list(dict.fromkeys(step.name for step in recipe.steps if step.name not in shipped))
 
 
-_JOBS: Final[dict[str, FileJob]] = {}
+_jobs: Final[dict[str, FileJob]] = {}
 """The jobs of this process, by the names that callers chose."""
 
 
@@ -499,36 +514,33 @@ def start_job(
     :param stage: what the stage of the recipe does besides; None: nothing.
     """
     end_job(name)
-    _JOBS[name] = FileJob(task, recipe, tables, stage)
+    _jobs[name] = FileJob(task, recipe, tables, stage)
 
 
 def continue_job(name: str, seconds: float, *, has_made_rows: bool = False) -> FileProgress:
     """Continue a job; one that is done or failed is forgotten.
 
     :param has_made_rows: whether Spark has done what the job waits for.
-    :raises BadRequestError: when there is no such job: its process was lost.
+    :raises SessionLostError: when there is no such job: its process was lost.
     """
-    job = _JOBS.get(name)
+    job = _jobs.get(name)
     if job is None:
-        raise BadRequestError(
-            "The process of the recipe was lost; nothing is written.",
-            "Apply the recipe again; split the input if memory did not suffice.",
-        )
+        raise SessionLostError(f"This process has no job '{name}'.", "Apply the recipe again.")
     if has_made_rows:
         job.take_made_rows()
     try:
         progress = job.work(seconds)
     except BaseException:
-        del _JOBS[name]
+        del _jobs[name]
         raise
     if progress.is_done:
         job.close()
-        del _JOBS[name]
+        del _jobs[name]
     return progress
 
 
 def end_job(name: str) -> None:
     """End a job, if there is one, and remove what it has not completed."""
-    job = _JOBS.pop(name, None)
+    job = _jobs.pop(name, None)
     if job is not None:
         job.close()

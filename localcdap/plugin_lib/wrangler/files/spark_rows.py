@@ -7,6 +7,7 @@ row of the input, and for which it fails.
 from __future__ import annotations
 
 import bisect
+import shutil
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -49,12 +50,13 @@ def plan_work(
 ) -> SparkWork:
     """Return the work for rows of a schema.
 
-    :param folder: takes all files of the work.
+    :param folder: takes all files of the work; what a lost process had made there is removed.
     """
     number = make_number_name(row_schema.field_names)
     fields = [(field.name, field.schema) for field in row_schema]
     schema = Schema.record("row", [*fields, (number, Schema.LONG)])
     path = Path(folder)
+    shutil.rmtree(path / "made", ignore_errors=True)
     return SparkWork(
         str(path / _ROWS_FILE), schema, number, result, list(user_directives), str(path / "made")
     )

@@ -88,5 +88,7 @@ class FileProgress(msgspec.Struct):
     """The results of the rules, when it is done."""
     phase: str = ""
     """What a job with Spark does: ``reading`` or ``writing``; else empty."""
+    unfinished: list[str] = []
+    """The paths of the files that a lost process leaves behind."""
     waits_for: SparkWork | None = None
     """What Spark has to do before the job goes on, see :func:`continue_job`."""

@@ -459,7 +459,7 @@ def _has_run(engine: WorkspaceEngine, step: int | None) -> bool:
     return step is not None and step <= len(engine.counts)
 
 
-_OPEN: Final[dict[str, Workspace]] = {}
+_workspaces: Final[dict[str, Workspace]] = {}
 """The workspaces of this process, by the names that callers chose."""
 _MOST_OPEN: Final = 4
 
@@ -471,10 +471,10 @@ def open_workspace(
 
     :param memory: bytes that its kept steps may take.
     """
-    _OPEN.pop(name, None)
-    _OPEN[name] = Workspace(source, find_first_directive(recipe), memory)
-    while len(_OPEN) > _MOST_OPEN:
-        del _OPEN[next(iter(_OPEN))]
+    _workspaces.pop(name, None)
+    _workspaces[name] = Workspace(source, find_first_directive(recipe), memory)
+    while len(_workspaces) > _MOST_OPEN:
+        del _workspaces[next(iter(_workspaces))]
 
 
 def view_workspace(
@@ -484,7 +484,7 @@ def view_workspace(
 
     :param open_tables: gives the tables for lookups, which the workspace keeps.
     """
-    workspace = _OPEN.get(name)
+    workspace = _workspaces.get(name)
     if workspace is None:
         return WorkspaceView(is_open=False)
     workspace.tables.open(recipe, open_tables)
@@ -493,7 +493,7 @@ def view_workspace(
 
 def cluster_values(name: str, recipe: BuiltRecipe, column: str, method: str) -> ClusterView:
     """Return the clusters of the values of a column of a workspace, which may not be open any more."""
-    workspace = _OPEN.get(name)
+    workspace = _workspaces.get(name)
     if workspace is None:
         return ClusterView(is_open=False)
     found = workspace.cluster(recipe, column, method)
@@ -504,7 +504,7 @@ def find_by_example(
     name: str, recipe: BuiltRecipe, column: str, examples: Sequence[Example]
 ) -> CandidateList:
     """Return directives by example, for a workspace that may not be open any more."""
-    workspace = _OPEN.get(name)
+    workspace = _workspaces.get(name)
     if workspace is None:
         return CandidateList(is_open=False)
     return workspace.find_by_example(recipe, column, examples)
@@ -512,7 +512,7 @@ def find_by_example(
 
 def export_records(name: str, recipe: BuiltRecipe, limit: int) -> SampleRecords:
     """Return records with the rows made of them, for a workspace that may not be open any more."""
-    workspace = _OPEN.get(name)
+    workspace = _workspaces.get(name)
     if workspace is None:
         return SampleRecords(is_open=False)
     return workspace.export_records(recipe, limit)
@@ -522,7 +522,7 @@ def match_columns(
     name: str, recipe: BuiltRecipe, other: str, other_recipe: BuiltRecipe
 ) -> MatchList:
     """Return the columns of two workspaces that have equal values; they may not be open any more."""
-    left, right = _OPEN.get(name), _OPEN.get(other)
+    left, right = _workspaces.get(name), _workspaces.get(other)
     if left is None or right is None:
         return MatchList(is_open=False)
     ours, theirs = left.make_columns(recipe), right.make_columns(other_recipe)

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from localcdap.api.connector import SampleRequest, SampleType
-from localcdap.api.errors import BadRequestError
+from localcdap.api.errors import BadRequestError, SessionLostError
 from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.api.serialization.value_types import decode_schema
@@ -309,7 +309,10 @@ def _call_method(
         {**(stage.arguments if stage is not None else {}), **request.arguments},
         session=request.session,
     )
-    return cdap.methods.call(call)
+    try:
+        return cdap.methods.call(call)
+    except SessionLostError:  # a new process answers that the workspace is not open
+        return cdap.methods.call(call)
 
 
 def _describe_sample(cdap: Cdap, source: PrepSource, namespace: str) -> dict[str, Any]:

@@ -400,6 +400,9 @@ class FilesetSink(BatchSink):
         if not stage.failures and not any(macros) and not _is_url(config.base_path):
             properties = self._make_properties(stage.input_schema, config.base_path)
             stage.create_dataset(config.name, self.dataset_type, properties, config_property="name")
+        if not config.macros & {"name", "partitionOffset"}:
+            key = getattr(config, "offset", "")  # the time of the run, or before it
+            stage.replaces_folder("name", f"dataset://{config.name}/partition-{key}")
 
     def name_partition(self, at: datetime.datetime) -> tuple[Mapping[str, str | int], str]:
         """Return the key of a run's partition, and the path of its folder in the file set."""

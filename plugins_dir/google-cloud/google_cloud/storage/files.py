@@ -34,7 +34,7 @@ from localcdap.api.rules import check_reference_name
 from localcdap.files.formats import FORMER_JSON
 from localcdap.plugin_lib.connectors.file_records import Buckets, SamplingConfig
 from localcdap.plugin_lib.files.inputs import is_remote
-from localcdap.plugin_lib.files.sink import FileSinkConfig, FilesSink
+from localcdap.plugin_lib.files.sink import FileSinkConfig, FilesSink, join_suffix
 from localcdap.plugin_lib.files.source import FilesSource
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
 from localcdap.plugin_lib.json_texts import former_form_field
@@ -281,6 +281,8 @@ class GcsText(BatchSink):
             ).with_config_property("type")
         else:
             self._make_files_sink("").configure(stage)
+        if not config.macros & {"bucket", "path", "suffix"}:
+            stage.replaces_folder("path", join_suffix(config.place, config.suffix))
 
     def write(self, df: DataFrame, context: SinkContext) -> None:
         self._make_files_sink(self.config.place).write(df, context)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from localcdap.api import Schema, StageError
-from localcdap.api.errors import BadRequestError
+from localcdap.api.errors import BadRequestError, SessionLostError
 from localcdap.files.formats import FileInput
 from localcdap.files.workbooks import read_sheet_cells
 from localcdap.files.writers import OutputFile
@@ -33,7 +33,7 @@ def apply(
     start_job("job", task, load_recipe(recipe))
     while not (progress := continue_job("job", 0.01)).is_done:
         pass
-    assert not jobs._JOBS
+    assert not jobs._jobs
     return progress
 
 
@@ -159,7 +159,7 @@ def test_a_job_that_is_ended_leaves_nothing(tmp_path: Path) -> None:
     assert not continue_job("job", 0.001).is_done
     end_job("job")
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(BadRequestError, match="was lost"):
+    with pytest.raises(SessionLostError, match="no job"):
         continue_job("job", 1)
 
 
@@ -168,7 +168,7 @@ def test_a_slow_directive_does_not_keep_the_step(tmp_path: Path) -> None:
     path.write_text("a\n" + "1\n" * 3000)
     task = FileTask(FileInput(str(path)), str(tmp_path / "out.json"))
     start_job("job", task, load_recipe("parse-as-json :a"))
-    job = jobs._JOBS["job"]
+    job = jobs._jobs["job"]
     job._until = 0.0
     next(job._steps)
     assert job.progress.rows_in == 1
