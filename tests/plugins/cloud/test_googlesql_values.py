@@ -17,8 +17,8 @@ import pytest
 
 from localcdap.artifacts.loading import load_plugin
 from localcdap.googlesql.string_format import format_string
-from localcdap.store.googlesql_functions import register_functions
 from localcdap.testing import artifact_ref
+from tests.plugins.cloud.databases import open_tables
 from tests.plugins.cloud.test_actions import PLUGINS
 
 VALUES = [
@@ -35,24 +35,18 @@ def statements() -> Any:
     return sys.modules[plugin.__module__.rpartition(".")[0] + ".statements"]
 
 
-@pytest.fixture(scope="module")
-def engine():
-    with duckdb.connect() as made:
-        register_functions(made)
-        made.execute("SET TimeZone = 'UTC'")
-        yield made
-
-
 @pytest.mark.parametrize("start", range(0, len(VALUES), CHUNK))
-def test_expressions_have_the_values_of_googlesql(engine: duckdb.DuckDBPyConnection, start: int):
+def test_expressions_have_the_values_of_googlesql(start: int):
     def evaluate(expression: str) -> str | None:
         try:
             (found,) = statements().translate_statements(f"SELECT {expression} AS v")
-            result = engine.execute(found.sql)
-            ((value,),) = result.fetchall()
+            with open_tables() as engine:
+                result = engine.execute(found.sql)
+                type = str(result.description[0][1])
+                ((value,),) = result.fetchall()
         except (duckdb.Error, ValueError):
             return "!"
-        return format_string("%T", [(str(result.description[0][1]), value)])
+        return format_string("%T", [(type, value)])
 
     expected = dict(VALUES[start : start + CHUNK])
     assert {expression: evaluate(expression) for expression in expected} == expected
