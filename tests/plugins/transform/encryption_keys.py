@@ -1,7 +1,7 @@
 """A keystore that ``keytool`` of Java has made, and a value that is encrypted with one of its keys.
 
-``keytool -importkeystore -J-Djdk.jceks.iterationCount=10000`` has copied the key from ``aes.jceks``, which
-derives its own key in 200,000 rounds: a sixth of a second of the processor wherever a stage starts.
+``keytool -importkeystore -J-Djdk.jceks.iterationCount=10000`` has copied the secret keys of ``aes.jceks``,
+which derives what protects them in 200,000 rounds: a sixth of a second of the processor in each stage.
 """
 
 from __future__ import annotations
