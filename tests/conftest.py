@@ -112,10 +112,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_sessionfinish() -> None:
     """Have the process end in order: DuckDB's module lists on the terminal what of it is still in use then.
 
-    The threads of the last tests end within a second or so. What was frozen above would never be collected,
+    The threads of the last tests end within a second or so; those of an executor in a cycle, such as the one
+    that PySpark makes for each query, when it is collected. What was frozen above would never be collected,
     nor anything in a cycle with it, such as the fixtures of a session. What is left is named before the list,
     which does not say where its objects come from.
     """
+    gc.unfreeze()
+    gc.collect()
     deadline = time.monotonic() + 60
     left = []
     for thread in threading.enumerate():
@@ -123,7 +126,6 @@ def pytest_sessionfinish() -> None:
             thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
                 left.append(f"the thread {thread.name} runs")
-    gc.unfreeze()
     if "localcdap.store.store" in sys.modules:
         from localcdap.store.store import Store
 

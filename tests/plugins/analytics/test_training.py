@@ -53,7 +53,6 @@ def test_a_split_has_statistics_of_both_parts(trained):
     assert Path(made["trainingPath"]).is_dir()
 
 
-@pytest.mark.slow
 def test_a_classifier_is_trained_and_saved(trained):
     client, split = trained
 
@@ -133,14 +132,15 @@ def test_mlflow_loads_a_model_with_a_spark_of_its_own(mlflow_folder, tmp_path):
     assert done.stdout.split()[-1] in ("cat", "dog")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "algorithm",
     [
-        pytest.param("decision.tree.classifier", marks=pytest.mark.slow),
-        pytest.param("gradient.boosted.tree.classifier", marks=pytest.mark.slow),
-        pytest.param("multilayer.perceptron.classifier", marks=pytest.mark.slow),
-        pytest.param("naive.bayes", marks=pytest.mark.slow),
-        pytest.param("random.forest.classifier", marks=pytest.mark.slow),
+        "decision.tree.classifier",
+        "gradient.boosted.tree.classifier",
+        "multilayer.perceptron.classifier",
+        "naive.bayes",
+        "random.forest.classifier",
     ],
 )
 def test_the_other_classifiers(trained, algorithm):
@@ -180,14 +180,15 @@ def test_a_search_compares_parameters_on_folds(trained):
     assert client.do("GET", f"experiments/e/splits/{split}")["status"] == "Complete"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "algorithm",
     [
         "linear.regression",
-        pytest.param("decision.tree.regression", marks=pytest.mark.slow),
-        pytest.param("generalized.linear.regression", marks=pytest.mark.slow),
-        pytest.param("gradient.boosted.tree.regression", marks=pytest.mark.slow),
-        pytest.param("random.forest.regression", marks=pytest.mark.slow),
+        "decision.tree.regression",
+        "generalized.linear.regression",
+        "gradient.boosted.tree.regression",
+        "random.forest.regression",
     ],
 )
 def test_the_regressions(numbers, algorithm):

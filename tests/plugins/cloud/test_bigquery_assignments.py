@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import decimal
-from collections.abc import Iterator
 from typing import Any
 
 import duckdb
 import pytest
 
-from localcdap.store.googlesql_functions import register_functions
+from tests.plugins.cloud.databases import open_tables
 from tests.plugins.cloud.test_bigquery_execute import module
 
 DAY = datetime.date(2026, 1, 1)
@@ -26,18 +24,9 @@ TABLES = """
 """
 
 
-@contextlib.contextmanager
-def tables() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as engine:
-        register_functions(engine)
-        engine.execute("SET TimeZone = 'UTC'")
-        engine.execute(TABLES)
-        yield engine
-
-
 def execute(text: str, columns: str) -> list[tuple[Any, ...]]:
     """The rows of d.t after a statement."""
-    with tables() as engine:
+    with open_tables(TABLES) as engine:
         (found,) = module("statements").translate_statements(text)
         engine.execute(found.sql)
         return engine.execute(f'SELECT {columns} FROM "d.t" ORDER BY ALL NULLS FIRST').fetchall()  # noqa: S608

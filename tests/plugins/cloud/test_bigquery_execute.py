@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import decimal
 import json
 import sys
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,9 @@ from localcdap.datasets.sql import SqlRequest
 from localcdap.engine.host_client import execute_statements
 from localcdap.engine.messages.host import StatementBatch
 from localcdap.pipeline.service import PipelineRequest
-from localcdap.store.googlesql_functions import register_functions
 from localcdap.testing import artifact_ref
 from localcdap.testing.instance import TemporaryInstance
+from tests.plugins.cloud.databases import open_tables
 
 PLUGINS = Path(__file__).resolve().parents[3] / "plugins_dir" / "google-cloud"
 
@@ -253,13 +252,11 @@ def test_columns_without_a_name_get_that_of_bigquery(text: str, names: list[str]
 )
 def test_expressions_mean_what_they_mean_in_bigquery(expression, value):
     (found,) = module("statements").translate_statements(f"SELECT {expression} AS v FROM d.t")
-    with duckdb.connect() as engine:
-        register_functions(engine)
-        engine.execute("SET TimeZone = 'UTC'")
-        engine.execute(
-            "CREATE TABLE \"d.t\" AS SELECT DATE '2026-02-14' AS d, TIMESTAMP '2026-02-14 10:00' AS dt, "
-            "TIMESTAMPTZ '2026-02-14 10:00+00' AS ts, 2.5::DOUBLE AS f, 'a' AS s"
-        )
+    table = (
+        "CREATE TABLE \"d.t\" AS SELECT DATE '2026-02-14' AS d, TIMESTAMP '2026-02-14 10:00' AS dt, "
+        "TIMESTAMPTZ '2026-02-14 10:00+00' AS ts, 2.5::DOUBLE AS f, 'a' AS s"
+    )
+    with open_tables(table) as engine:
         ((given,),) = engine.execute(found.sql).fetchall()
     assert (given, type(given)) == (value, type(value))
 
@@ -302,10 +299,8 @@ def test_statements_do_what_they_do_in_bigquery(text, rows):
 )
 def test_what_does_not_fit_into_an_int64_fails(expression):
     (found,) = module("statements").translate_statements(f"SELECT {expression} AS v")
-    with duckdb.connect() as engine:
-        register_functions(engine)
-        with pytest.raises(duckdb.Error, match="[Oo]verflow|out of range"):
-            engine.execute(found.sql).fetchall()
+    with open_tables() as engine, pytest.raises(duckdb.Error, match="[Oo]verflow|out of range"):
+        engine.execute(found.sql).fetchall()
 
 
 def test_a_division_by_zero_fails():
@@ -314,14 +309,12 @@ def test_a_division_by_zero_fails():
         engine.execute(found.sql).fetchall()
 
 
-@contextlib.contextmanager
-def held() -> Iterator[duckdb.DuckDBPyConnection]:
+def held() -> AbstractContextManager[duckdb.DuckDBPyConnection]:
     """A database with two small tables."""
-    with duckdb.connect() as engine:
-        register_functions(engine)
-        engine.execute("CREATE TABLE \"d.t\" AS FROM (VALUES (1, 'a'), (2, 'b')) v(id, name)")
-        engine.execute("CREATE TABLE \"d.u\" AS FROM (VALUES (2, 'x'), (3, 'y')) v(id, name)")
-        yield engine
+    return open_tables(
+        "CREATE TABLE \"d.t\" AS FROM (VALUES (1, 'a'), (2, 'b')) v(id, name)",
+        "CREATE TABLE \"d.u\" AS FROM (VALUES (2, 'x'), (3, 'y')) v(id, name)",
+    )
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugins.cloud.test_googlesql_values import engine, statements
-
-__all__ = ["engine"]  # the fixture
+from tests.plugins.cloud.databases import open_tables
+from tests.plugins.cloud.test_googlesql_values import statements
 
 ROWS = "(VALUES (1, -1.26, 'x'), (1, 2.74, NULL), (2, 4.5, ' y ')) AS t (n, a, s)"
 
@@ -51,8 +50,10 @@ def test_the_text_grows_with_the_number_of_levels():
         ),
     ],
 )
-def test_nested_functions(engine, query: str, rows: list[tuple[object, ...]]):
-    found = [tuple(_plain(each) for each in row) for row in engine.sql(translate(query)).fetchall()]
+def test_nested_functions(query: str, rows: list[tuple[object, ...]]):
+    with open_tables() as engine:
+        given = engine.execute(translate(query)).fetchall()
+    found = [tuple(_plain(each) for each in row) for row in given]
     assert sorted(found, key=repr) == sorted(rows, key=repr)
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from localcdap.store.googlesql_functions import PREFIX, register_functions
+from localcdap.store.googlesql_functions import PREFIX
+from tests.plugins.cloud.databases import open_tables
 from tests.plugins.cloud.test_bigquery_execute import module
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "data.md"
@@ -143,13 +144,10 @@ def test_what_has_no_translation_is_refused_by_its_name(text: str, named: str):
 )
 def test_the_type_of_a_column_is_checked_before_a_row_is_read(expression: str, named: str):
     (found,) = module("statements").translate_statements(f"SELECT {expression} AS v FROM d.t")
-    with duckdb.connect() as engine:
-        register_functions(engine)
-        engine.execute(
-            'CREATE TABLE "d.t" (i BIGINT, s VARCHAR, b BLOB, j JSON, t BOOLEAN, d DATE, a BIGINT[])'
-        )
-        with pytest.raises(duckdb.Error) as raised:
-            engine.execute(found.sql)
+    columns = "i BIGINT, s VARCHAR, b BLOB, j JSON, t BOOLEAN, d DATE, a BIGINT[]"
+    table = f'CREATE TABLE "d.t" ({columns})'
+    with open_tables(table) as engine, pytest.raises(duckdb.Error) as raised:
+        engine.execute(found.sql)
     assert f"{named}" in str(raised.value)
     assert "is not translated" in str(raised.value)
 

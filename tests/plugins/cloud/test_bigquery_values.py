@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from localcdap.store.googlesql_functions import register_functions
+from tests.plugins.cloud.databases import open_tables
 from tests.plugins.cloud.test_bigquery_execute import module
 
 TABLE = """
@@ -22,10 +22,7 @@ TABLE = """
 
 def evaluate(expression: str) -> Any:
     (found,) = module("statements").translate_statements(f"SELECT {expression} AS v FROM d.t")
-    with duckdb.connect() as engine:
-        register_functions(engine)
-        engine.execute("SET TimeZone = 'UTC'")
-        engine.execute(TABLE)
+    with open_tables(TABLE) as engine:
         ((value,),) = engine.execute(found.sql).fetchall()
     return value
 
