@@ -17,7 +17,7 @@ from .calls import (
     list_operands,
 )
 from .casts import NUMERIC
-from .sql import SqlError, build_translation_error, describe_position, find_second_argument
+from .sql import SqlError, build_translation_error, describe_position, find_argument
 
 _Translation = Callable[[Any, str], None]
 
@@ -158,35 +158,6 @@ def _translate_text_aggregate(node: Any, _: str) -> None:
     node.replace(exp.Anonymous(this="ARRAY_TO_STRING", expressions=[sliced, separator.copy()]))
 
 
-def _translate_unix(divisor: int) -> _Translation:
-    """Return the translation to whole units since 1970, rounded down."""
-
-    def translate(node: Any, _: str) -> None:
-        from sqlglot import expressions as exp
-
-        micros = exp.Anonymous(this="EPOCH_US", expressions=[node.this.copy()])
-        node.replace(call("floor_divide", micros, exp.Literal.number(divisor)))
-
-    return translate
-
-
-def _translate_date_from_unix(node: Any, _: str) -> None:
-    from sqlglot import expressions as exp
-
-    node.replace(exp.cast(node.copy(), "DATE"))
-
-
-def _translate_time(node: Any, _: str) -> None:
-    """Make the TIME of a TIMESTAMP, in its zone or in UTC."""
-    from sqlglot import expressions as exp
-
-    zone = node.args.get("zone")
-    is_formatted = isinstance(node.parent, exp.TimeToStr)
-    if zone is None and not is_formatted and not isinstance(node.this, exp.Literal):
-        moment = exp.cast(node.this.copy(), "TIMESTAMP", dialect="duckdb")
-        node.replace(exp.cast(moment, "TIME"))
-
-
 def _translate_string(node: Any, _: str) -> None:
     zone = node.args.get("zone")
     node.replace(
@@ -318,7 +289,7 @@ def _find_path(node: Any, text: str) -> Any:
     """
     from sqlglot import expressions as exp
 
-    path = find_second_argument(text, node.meta.get("start"))
+    path = find_argument(text, node.meta.get("start"), 1)
     if path is None:
         raise build_translation_error(node, text, "Write the path as a text in quotes.")
     try:
@@ -348,14 +319,6 @@ def _translate_ieee_division(node: Any, _: str) -> None:
 
 def _translate_error(node: Any, _: str) -> None:
     node.replace(call("error", *node.expressions))
-
-
-def _translate_current_time(node: Any, _: str) -> None:
-    from sqlglot import expressions as exp
-
-    zone = node.this.copy() if node.this else exp.Literal.string("UTC")
-    moment = exp.AtTimeZone(this=exp.CurrentTimestamp(), zone=zone)
-    node.replace(exp.cast(exp.paren(moment), "TIME"))
 
 
 _NAMED: Final[dict[str, _Translation]] = {
@@ -388,9 +351,7 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "CodePointsToBytes": _call("code_points_to_bytes"),
     "CodePointsToString": _call("code_points_to_string"),
     "CountIf": _translate_conditional_count,
-    "CurrentTime": _translate_current_time,
     "Cosh": _call("cosh"),
-    "DateFromUnixDate": _translate_date_from_unix,
     "Exp": _calculate("exp"),
     "FarmFingerprint": _call("farm_fingerprint"),
     "GenerateSeries": _translate_series,
@@ -421,13 +382,9 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "StrPosition": _translate_position,
     "String": _translate_string,
     "Substring": _translate_substring,
-    "Time": _translate_time,
     "ToCodePoints": _call("to_code_points"),
     "Translate": _call("translate"),
     "Trim": _translate_trim,
-    "TsOrDsToTime": _translate_time,
     "Unicode": _call("unicode"),
-    "UnixMillis": _translate_unix(1000),
-    "UnixSeconds": _translate_unix(1_000_000),
     "Upper": _call("upper"),
 }
