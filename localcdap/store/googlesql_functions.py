@@ -14,10 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.googlesql.assignments import check_assignment
 from localcdap.googlesql.casts import CastError, divide_numerics, parse_int64, to_string
 from localcdap.googlesql.fingerprint import farm_fingerprint
-from localcdap.googlesql.json_paths import find_json, find_scalar, list_json
+from localcdap.googlesql.json_paths import find_json, find_scalar, list_json, list_scalars
 from localcdap.googlesql.json_strings import to_json_string
 from localcdap.googlesql.string_format import format_string
-from localcdap.googlesql.strings import StringError, find_position, normalize, soundex, translate
+from localcdap.googlesql.strings import (
+    StringError,
+    find_position,
+    measure_distance,
+    normalize,
+    soundex,
+    translate,
+)
 from localcdap.googlesql.time_parsing import name_zone, parse_time
 from localcdap.googlesql.type_names import check_compared, check_difference, check_type
 
@@ -148,6 +155,9 @@ _FUNCTIONS: Final[dict[str, tuple[Any, str]]] = {
     "to_string_or_null": (_unless_null(_to_string_or_null), "VARCHAR"),
     "json_scalar": (_unless_null(find_scalar), "VARCHAR"),
     "json_part": (_unless_null(find_json), "VARCHAR"),
+    "json_scalars": (_unless_null(list_scalars), "VARCHAR[]"),
+    "edit_distance": (_unless_null(measure_distance), "BIGINT"),
+    "lower_unicode": (_unless_null(str.lower), "VARCHAR"),
     "json_parts": (_unless_null(list_json), "VARCHAR[]"),
     "parse_moment": (_unless_null(parse_time), "TIMESTAMP"),
     "zone": (_unless_null(name_zone), "VARCHAR"),
@@ -229,6 +239,7 @@ _DOUBLE_OVERFLOW: Final = _fail_with("'double overflow'")
 _DATE_OVERFLOW: Final = _fail_with(f"'date or time overflow: ' || {_TEXT}")
 _DATES: Final = "('DATE', 'TIMESTAMP', 'TIMESTAMP WITH TIME ZONE')"
 _IS_VALUE: Final = "isfinite(CAST({} AS DOUBLE))"
+_IS_NUMBER_TEXT: Final = "(e IS NULL OR CAST(e AS VARCHAR) <> 'nan')"
 _IS_NUMBER: Final = "NOT isnan(CAST(v AS DOUBLE))"
 _SECONDS: Final = "epoch(v AT TIME ZONE z) - epoch(v AT TIME ZONE 'UTC')"
 _MINUTES: Final = f"CAST(trunc(({_SECONDS}) / 60) AS BIGINT)"
@@ -266,6 +277,13 @@ _MACROS: Final = (
     ),
     "week(v, start) AS (dayofyear(v) + 6 - (dayofweek(v) - start + 7) % 7) // 7",
     f"is_nan(v) AS {_NAN.format('v')}",
+    (
+        "place_nan(v, is_last) AS CASE WHEN typeof(v) <> 'DOUBLE[]' THEN v WHEN is_last "
+        f"THEN list_concat(list_filter(v, lambda e: {_IS_NUMBER_TEXT}), "
+        f"list_filter(v, lambda e: NOT {_IS_NUMBER_TEXT})) "
+        f"ELSE list_concat(list_filter(v, lambda e: NOT {_IS_NUMBER_TEXT}), "
+        f"list_filter(v, lambda e: {_IS_NUMBER_TEXT})) END"
+    ),
     "is_no_nan(v) AS CASE WHEN typeof(v) <> 'DOUBLE' THEN TRUE ELSE NOT isnan(CAST(v AS DOUBLE)) END",
     "is_finite(v) AS typeof(v) <> 'DOUBLE' OR isfinite(CAST(v AS DOUBLE))",
     (
@@ -335,6 +353,8 @@ _MACROS: Final = (
     f"rtrim(v) AS regexp_replace(v, '{_SPACES}$', '')",
     f"trim(v) AS regexp_replace(v, '^{_SPACES}|{_SPACES}$', '', 'g')",
     "upper(v) AS CASE WHEN strlen(upper(v)) = length(v) THEN upper(v) ELSE googlesql_upper_unicode(v) END",
+    "lower(v) AS CASE WHEN contains(v, '\u0130') THEN googlesql_lower_unicode(v) ELSE lower(v) END",
+    "array_concat(a, b) AS CASE WHEN a IS NULL OR b IS NULL THEN NULL ELSE list_concat(a, b) END",
     "unicode(v) AS CASE WHEN v = '' THEN 0 ELSE unicode(v) END",
     f"element(v, i) AS v[CASE WHEN i < 1 OR i > len(v) THEN {_INDEX} ELSE i END]",
     f"element_from_zero(v, i) AS v[CASE WHEN i < 0 OR i >= len(v) THEN {_INDEX} ELSE i + 1 END]",

@@ -65,3 +65,27 @@ def evaluate(engine: duckdb.DuckDBPyConnection, expression: str) -> str | None:
 def test_expressions_have_the_values_of_googlesql(engine: duckdb.DuckDBPyConnection, name: str):
     found = {expression: evaluate(engine, expression) for expression, _ in VALUES[name]}
     assert found == dict(VALUES[name])
+
+
+_TABLES = {
+    "{V}": "(SELECT x FROM UNNEST([1.0, CAST('nan' AS FLOAT64), 2.0, CAST('nan' AS FLOAT64), "
+    "CAST('-inf' AS FLOAT64), CAST('inf' AS FLOAT64), NULL]) AS x)",
+    "{W}": "(SELECT x FROM UNNEST([CAST('nan' AS FLOAT64), 2.0, 3.0]) AS x)",
+}
+
+
+def test_nan_has_the_place_and_the_partners_that_it_has_in_googlesql(
+    engine: duckdb.DuckDBPyConnection,
+):
+    """Queries that sort, group, join, compare and aggregate the NaN of two tables."""
+    expected, found = {}, {}
+    lines = Path(__file__).with_name("googlesql_nan.jsonl").read_text().splitlines()
+    for query, value in map(json.loads, lines):
+        sql = query.replace("{V}", _TABLES["{V}"]).replace("{W}", _TABLES["{W}"])
+        expected[query] = value
+        try:
+            (statement,) = statements().translate_statements(sql)
+            ((found[query],),) = engine.sql(statement.sql).fetchall()
+        except (duckdb.Error, ValueError):
+            found[query] = "!"
+    assert found == expected

@@ -238,6 +238,36 @@ def _check_groups(node: Any, text: str) -> None:
         )
 
 
+def _refuse_groups(node: Any, text: str) -> None:
+    """Refuse a pattern whose groups are not known, or with a group: its place is what BigQuery returns."""
+    from sqlglot import expressions as exp
+
+    pattern = node.expression
+    try:
+        groups = re.compile(pattern.name).groups
+    except re.error:
+        groups = 1
+    if not (pattern.is_string or isinstance(pattern, exp.RawString | exp.Null)) or groups:
+        raise build_translation_error(node, text, "Write the pattern as a text without groups.")
+
+
+def _translate_array_concat(node: Any, _: str) -> None:
+    """Return null when an array is null, which DuckDB takes for an empty one."""
+    joined = node.this
+    for each in node.expressions:
+        joined = call("array_concat", joined, each)
+    node.replace(joined.copy())
+
+
+def _translate_array_text(node: Any, _: str) -> None:
+    """Return null for a null separator."""
+    from sqlglot import expressions as exp
+
+    if not node.expression.is_string:
+        is_null = exp.Is(this=node.expression.copy(), expression=exp.Null())
+        node.replace(exp.case().when(is_null, exp.Null()).else_(node.copy()))
+
+
 def _check_offset(node: Any, text: str) -> None:
     """Refuse an offset of LAG or LEAD that may be negative, with which DuckDB looks to the other side."""
     from sqlglot import expressions as exp
@@ -293,6 +323,10 @@ def _find_path(node: Any, text: str) -> Any:
     if path is None:
         raise build_translation_error(node, text, "Write the path as a text in quotes.")
     try:
+        if "['" in path and not str(node.meta.get("bigquery_name")).upper().startswith(
+            "JSON_EXTRACT"
+        ):
+            raise ExtractionPathError('the name stands in double quotes, as in $."a.b"')
         steps = read_path(path)
     except ExtractionPathError as error:
         raise SqlError(
@@ -343,6 +377,8 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "Atanh": _call("atanh"),
     "Ascii": _call("ascii"),
     "ArrayAgg": _translate_array_aggregate,
+    "ArrayConcat": _translate_array_concat,
+    "ArrayToString": _translate_array_text,
     "ArrayFirst": _translate_array_end(1),
     "ArrayLast": _translate_array_end(-1),
     "ArraySlice": _translate_array_slice,
@@ -361,15 +397,19 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "JSONExtractArray": _call_with_path("json_parts"),
     "JSONExtractScalar": _call_with_path("json_value"),
     "JSONExtract": _translate_json,
+    "JSONValueArray": _call_with_path("json_scalars"),
     "Left": _translate_size("left", "expression"),
+    "Levenshtein": _call("edit_distance"),
     "Like": _translate_like,
     "Ln": _calculate("ln"),
     "Log": _calculate("log"),
+    "Lower": _call("lower"),
     "JSONFormat": _translate_to_json,
     "Normalize": _translate_normalize,
     "Pow": _calculate("pow"),
     "RegexpExtract": _check_groups,
     "RegexpExtractAll": _check_groups,
+    "RegexpInstr": _refuse_groups,
     "Repeat": _translate_size("repeat", "times"),
     "Reverse": _call("reverse"),
     "Right": _translate_size("right", "expression"),

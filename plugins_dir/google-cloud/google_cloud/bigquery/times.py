@@ -59,6 +59,11 @@ def _check(node: Any, _: str) -> None:
     node.replace(call("check_year", node))
 
 
+def _translate_date(node: Any, _: str) -> None:
+    if node.args.get("zone") is not None or node.this.is_string:
+        node.replace(call("check_year", node))
+
+
 def _translate_date_function(node: Any, _: str) -> None:
     """Return a date for a date and a datetime for a datetime; a text is a date."""
     from sqlglot import expressions as exp
@@ -227,7 +232,7 @@ def _translate_extract(node: Any, _: str) -> None:
 TIMES: Final[dict[str, _Translation]] = {
     "CurrentDatetime": _translate_current_datetime,
     "CurrentTime": _translate_current_time,
-    "Date": _check,
+    "Date": _translate_date,
     "DateAdd": _translate_date_function,
     "DateFromParts": _check,
     "DateFromUnixDate": _translate_date_from_unix,
