@@ -25,7 +25,7 @@ from localcdap.googlesql.strings import (
     soundex,
     translate,
 )
-from localcdap.googlesql.time_parsing import name_zone, parse_time
+from localcdap.googlesql.time_texts import name_zone, parse_time
 from localcdap.googlesql.type_names import check_compared, check_difference, check_type
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from localcdap.googlesql.time_parsing import TimeParsingError, find_zone, name_zone
+from localcdap.googlesql.time_texts import TimeParsingError, find_zone, name_zone
 
 from .calls import call
 from .sql import SqlError, build_translation_error, describe_position, find_argument
