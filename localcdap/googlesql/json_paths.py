@@ -62,6 +62,14 @@ def list_json(text: str, path: str) -> list[str] | None:
     return list(map(_print, found)) if isinstance(found, list) else None
 
 
+def list_scalars(text: str, path: str) -> list[str | None] | None:
+    """Return the scalars of the array at a path as STRINGs; None for an array with others, or for none."""
+    found = _find(text, path)
+    if not isinstance(found, list) or any(isinstance(each, list | dict) for each in found):
+        return None
+    return [_print_scalar(each) for each in found]
+
+
 def _find(text: str, path: str) -> Any:
     """Return the value at a path; None for null, and where the text or the path ends before."""
     try:

@@ -21,7 +21,7 @@ def soundex(text: str) -> str:
     code, last = "", 0
     for each in text:
         letter = each.upper()
-        if not ("A" <= letter <= "Z"):
+        if not (each.isascii() and "A" <= letter <= "Z"):
             continue
         digit = _SOUNDS.get(letter, 0)
         if not code:
@@ -82,3 +82,15 @@ def translate(text: str, source: str, target: str) -> str:
             raise StringError(f'Duplicate character "{letter}" in TRANSLATE source characters')
         table[ord(letter)] = target[at : at + 1] or None
     return text.translate(table)
+
+
+def measure_distance(first: str, second: str) -> int:
+    """Return the least number of characters to insert, delete or replace that makes two texts the same."""
+    before = list(range(len(second) + 1))
+    for row, one in enumerate(first, 1):
+        costs = [row]
+        for column, other in enumerate(second, 1):
+            replaced = before[column - 1] + (one != other)
+            costs.append(min(costs[-1] + 1, before[column] + 1, replaced))
+        before = costs
+    return before[-1]

@@ -234,5 +234,9 @@ def _format_scalar(value: Any) -> str:
 
 
 def _format_text(text: str) -> str:
-    quoted = json.dumps(text, ensure_ascii=False)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+    return escape_html(json.dumps(text, ensure_ascii=False))
+
+
+def escape_html(text: str) -> str:
+    """Escape ``< > & = '`` in JSON, and the two line separators of Unicode."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -95,7 +95,8 @@ def format_datetime(value: datetime.datetime) -> str:
 def format_json(value: Any) -> str:
     """Format nested values as compact JSON, as the elements of Gson do: numbers as Java formats them."""
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        text = json.dumps(value, ensure_ascii=False)
+        return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     if isinstance(value, Mapping):
         members = [
             f"{format_json(to_java_string(key))}:{format_json(each)}" for key, each in value.items()

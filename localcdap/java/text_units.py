@@ -64,6 +64,28 @@ def compare_units(text: str, other: str) -> int:
     return len(one) - len(two)
 
 
+def compare_folded(text: str, other: str) -> int:
+    """Return ``String.compareToIgnoreCase`` of Java 17.
+
+    It compares characters, but units if one of the texts has characters of Latin-1 only.
+    """
+    one_text, other_text = text, other
+    if max(text, default="") <= "\xff" or max(other, default="") <= "\xff":
+        one_text, other_text = to_units(text), to_units(other)
+    for a, b in zip(one_text, other_text, strict=False):
+        one, two = _fold(a), _fold(b)
+        if one != two:
+            return ord(one) - ord(two)
+    return len(to_units(text)) - len(to_units(other))
+
+
+def _fold(character: str) -> str:
+    """Return the lower case of the upper case of a character, where each is one character."""
+    upper = character.upper()
+    lower = (upper if len(upper) == 1 else character).lower()
+    return lower[0]
+
+
 def needs_units(text: str) -> bool:
     """Return whether Java compares or counts a text in another way than Python."""
     return not text.isascii() and _WIDE_OR_HALF.search(text) is not None

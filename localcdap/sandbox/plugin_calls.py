@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import datetime
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -259,17 +260,20 @@ class _ErrorRecord(NamedTuple):
 
 
 class _RecordCollector(list[Record]):
-    """The emitter of a transform: a list of output records, with a list of error records."""
+    """The emitter of a transform: a list of output records, with a list of error records.
+
+    It takes copies, as a plugin may change a record and emit it once more.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.errors: list[_ErrorRecord] = []
 
     def __call__(self, record: Record) -> None:
-        self.append(record)
+        self.append(copy.deepcopy(record))
 
     def error(self, record: Record, code: int, message: str, *, dropped: bool = True) -> None:
-        self.errors.append(_ErrorRecord(record, int(code), str(message)))
+        self.errors.append(_ErrorRecord(copy.deepcopy(record), int(code), str(message)))
 
     def alert(self, payload: Mapping[str, str]) -> None:
         """Ignore an alert: there is no run that publishes it."""

@@ -14,10 +14,18 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.googlesql.assignments import check_assignment
 from localcdap.googlesql.casts import CastError, divide_numerics, parse_int64, to_string
 from localcdap.googlesql.fingerprint import farm_fingerprint
-from localcdap.googlesql.json_paths import find_json, find_scalar, list_json
+from localcdap.googlesql.json_paths import find_json, find_scalar, list_json, list_scalars
 from localcdap.googlesql.json_strings import to_json_string
 from localcdap.googlesql.string_format import format_string
-from localcdap.googlesql.strings import StringError, find_position, normalize, soundex, translate
+from localcdap.googlesql.strings import (
+    StringError,
+    find_position,
+    measure_distance,
+    normalize,
+    soundex,
+    translate,
+)
+from localcdap.googlesql.time_texts import name_zone, parse_time
 from localcdap.googlesql.type_names import check_compared, check_difference, check_type
 
 if TYPE_CHECKING:
@@ -27,9 +35,10 @@ PREFIX: Final = "googlesql_"
 _REGISTERING: Final = threading.Lock()
 _IS_REGISTERED: Final = "SELECT 1 FROM duckdb_functions() WHERE function_name = ? LIMIT 1"
 _MASK: Final = 2**64 - 1
-_DATE: Final = r"\d{4}-\d{1,2}-\d{1,2}"
-_TIME: Final = r"\d{1,2}:\d{1,2}:\d{1,2}(\.\d{0,9})?"
-_ZONE: Final = r"( ?([Zz]|[-+]\d{1,2}(:?\d{2})?)| [A-Za-z][\w/+-]*)?"
+_DATE: Final = r"(\d{3}[1-9]|\d{2}[1-9]\d|\d[1-9]\d{2}|[1-9]\d{3})-\d{1,2}-\d{1,2}"
+_TIME: Final = r"([01]?\d|2[0-3]):\d{1,2}:\d{1,2}(\.\d{0,6})?"
+_ZONE: Final = r"( ?([Zz]|[-+](0?\d|1[0-4])(:?\d{2})?)| [A-Za-z][\w/+-]*)?"
+_CLOCK: Final = r"\d\d:\d\d:\d\d(\.\d+)?"
 _TEXT: Final = "CAST(v AS VARCHAR)"
 
 
@@ -146,7 +155,12 @@ _FUNCTIONS: Final[dict[str, tuple[Any, str]]] = {
     "to_string_or_null": (_unless_null(_to_string_or_null), "VARCHAR"),
     "json_scalar": (_unless_null(find_scalar), "VARCHAR"),
     "json_part": (_unless_null(find_json), "VARCHAR"),
+    "json_scalars": (_unless_null(list_scalars), "VARCHAR[]"),
+    "edit_distance": (_unless_null(measure_distance), "BIGINT"),
+    "lower_unicode": (_unless_null(str.lower), "VARCHAR"),
     "json_parts": (_unless_null(list_json), "VARCHAR[]"),
+    "parse_moment": (_unless_null(parse_time), "TIMESTAMP"),
+    "zone": (_unless_null(name_zone), "VARCHAR"),
     "reverse": (_unless_null(lambda v: v[::-1]), "VARCHAR"),
     "shift": (_unless_null(_shift), "BIGINT"),
     "instr": (_unless_null(find_position), "BIGINT"),
@@ -171,17 +185,22 @@ def _define_cast(name: str, type: str, wrong: str, message: str, right: str = ""
     :param right: the value of a text that is not wrong; by default the cast.
     """
     text = "typeof(v) = 'VARCHAR'"
+    # A TIMESTAMP WITH TIME ZONE does not become a TIME in DuckDB.
+    value = f"regexp_extract({_TEXT}, '{_CLOCK}')" if type == "TIME" else "v"
     shown = f" || {_TEXT} || ".join(f"'{part}'" for part in message.split("{}"))
     made = right or f"CAST({_TEXT} AS {type})"
     tried = right or f"TRY_CAST({_TEXT} AS {type})"
+    if type == "TIMESTAMPTZ":  # an offset may lead out of the years 1 to 9999
+        made = f"googlesql_check_year({made})"
+        tried = f"CASE WHEN year(CAST({tried} AS TIMESTAMP)) BETWEEN 1 AND 9999 THEN {tried} END"
     return [
         (
             f"{name}(v) AS CASE WHEN {text} AND {wrong} THEN CAST({_fail_with(shown)} AS {type}) "
-            f"WHEN {text} THEN {made} ELSE CAST(v AS {type}) END"
+            f"WHEN {text} THEN {made} ELSE CAST({value} AS {type}) END"
         ),
         (
             f"safe_{name}(v) AS CASE WHEN {text} AND {wrong} THEN NULL "
-            f"WHEN {text} THEN {tried} ELSE TRY_CAST(v AS {type}) END"
+            f"WHEN {text} THEN {tried} ELSE TRY_CAST({value} AS {type}) END"
         ),
     ]
 
@@ -212,23 +231,59 @@ _FLOAT_ERROR: Final = "'Floating point error in function: {}(' || {} || ')'"
 _PAD_SIZE: Final = "'Second argument (output size) for LPAD/RPAD cannot be negative'"
 _PAD_PATTERN: Final = "'Third argument (pad pattern) for LPAD/RPAD cannot be empty'"
 _NOT_FINITE: Final = "(isinf({0}) OR isnan({0}))"
-_OVERFLOW: Final = "'date or time overflow: year ' || year(v)"
+_YEAR: Final = "year(CAST(v AS TIMESTAMP))"
+"""The year of a TIMESTAMP WITH TIME ZONE has no sign in DuckDB."""
+_OVERFLOW: Final = f"'date or time overflow: year ' || {_YEAR}"
+_WRONG_TIME: Final = _fail_with("'Input calculates to invalid time: ' || h || ':' || n || ':' || s")
 _DOUBLE_OVERFLOW: Final = _fail_with("'double overflow'")
 _DATE_OVERFLOW: Final = _fail_with(f"'date or time overflow: ' || {_TEXT}")
 _DATES: Final = "('DATE', 'TIMESTAMP', 'TIMESTAMP WITH TIME ZONE')"
 _IS_VALUE: Final = "isfinite(CAST({} AS DOUBLE))"
+_IS_NUMBER_TEXT: Final = "(e IS NULL OR CAST(e AS VARCHAR) <> 'nan')"
 _IS_NUMBER: Final = "NOT isnan(CAST(v AS DOUBLE))"
-_MINUTES: Final = "datediff('minute', v AT TIME ZONE 'UTC', v AT TIME ZONE z)"
+_SECONDS: Final = "epoch(v AT TIME ZONE z) - epoch(v AT TIME ZONE 'UTC')"
+_MINUTES: Final = f"CAST(trunc(({_SECONDS}) / 60) AS BIGINT)"
+"""The offset of a zone; that of a local mean time is cut to minutes."""
+_LOCAL: Final = f"(v AT TIME ZONE 'UTC') + to_minutes({_MINUTES})"
+_AT_ZONE: Final = "(v AT TIME ZONE z)"
 _MACROS: Final = (
     f"equal(a, b) AS a = b AND (NOT {_NAN.format('a')} OR b IS NULL)",
     f"not_equal(a, b) AS a <> b OR ({_NAN.format('a')} AND b IS NOT NULL)",
     f"least(most, v) AS CASE WHEN {_NAN.format('most')} THEN most ELSE v END",
     f"sign(v) AS cast_to_type(CASE WHEN {_NAN.format('v')} THEN v ELSE sign(v) END, v)",
     (
-        "check_year(v) AS CASE WHEN year(v) NOT BETWEEN 1 AND 9999 THEN cast_to_type(CAST("
+        f"check_year(v) AS CASE WHEN {_YEAR} NOT BETWEEN 1 AND 9999 THEN cast_to_type(CAST("
         f"{_fail_with(_OVERFLOW)} AS VARCHAR), v) ELSE v END"
     ),
+    (
+        f"at_zone(v, z) AS googlesql_check_year({_AT_ZONE} - CASE "
+        f"WHEN ({_AT_ZONE} - INTERVAL 1 HOUR) AT TIME ZONE z = v THEN INTERVAL 1 HOUR "
+        f"WHEN ({_AT_ZONE} - INTERVAL 30 MINUTE) AT TIME ZONE z = v THEN INTERVAL 30 MINUTE "
+        "ELSE INTERVAL 0 HOUR END)"
+    ),
+    (
+        "make_time(h, n, s) AS CASE WHEN h NOT BETWEEN 0 AND 23 OR n NOT BETWEEN 0 AND 59 "
+        f"OR s NOT BETWEEN 0 AND 60 THEN CAST(CAST({_WRONG_TIME} AS VARCHAR) AS TIME) "
+        "WHEN s = 60 THEN make_time(h, n, 59) + INTERVAL 1 SECOND ELSE make_time(h, n, s) END"
+    ),
+    (
+        "make_datetime(y, m, d, h, n, s) AS googlesql_check_year(CASE WHEN h NOT BETWEEN 0 AND 23 "
+        f"THEN CAST(CAST({_WRONG_TIME} AS VARCHAR) AS TIMESTAMP) "
+        "ELSE make_timestamp(y, m, d, h, n, s) END)"
+    ),
+    (
+        "check_step(v) AS CASE WHEN v = INTERVAL 0 HOUR THEN "
+        f"""CAST(CAST({_fail_with("'Sequence step cannot be 0.'")} AS VARCHAR) AS INTERVAL) ELSE v END"""
+    ),
+    "week(v, start) AS (dayofyear(v) + 6 - (dayofweek(v) - start + 7) % 7) // 7",
     f"is_nan(v) AS {_NAN.format('v')}",
+    (
+        "place_nan(v, is_last) AS CASE WHEN typeof(v) <> 'DOUBLE[]' THEN v WHEN is_last "
+        f"THEN list_concat(list_filter(v, lambda e: {_IS_NUMBER_TEXT}), "
+        f"list_filter(v, lambda e: NOT {_IS_NUMBER_TEXT})) "
+        f"ELSE list_concat(list_filter(v, lambda e: NOT {_IS_NUMBER_TEXT}), "
+        f"list_filter(v, lambda e: {_IS_NUMBER_TEXT})) END"
+    ),
     "is_no_nan(v) AS CASE WHEN typeof(v) <> 'DOUBLE' THEN TRUE ELSE NOT isnan(CAST(v AS DOUBLE)) END",
     "is_finite(v) AS typeof(v) <> 'DOUBLE' OR isfinite(CAST(v AS DOUBLE))",
     (
@@ -298,6 +353,8 @@ _MACROS: Final = (
     f"rtrim(v) AS regexp_replace(v, '{_SPACES}$', '')",
     f"trim(v) AS regexp_replace(v, '^{_SPACES}|{_SPACES}$', '', 'g')",
     "upper(v) AS CASE WHEN strlen(upper(v)) = length(v) THEN upper(v) ELSE googlesql_upper_unicode(v) END",
+    "lower(v) AS CASE WHEN contains(v, '\u0130') THEN googlesql_lower_unicode(v) ELSE lower(v) END",
+    "array_concat(a, b) AS CASE WHEN a IS NULL OR b IS NULL THEN NULL ELSE list_concat(a, b) END",
     "unicode(v) AS CASE WHEN v = '' THEN 0 ELSE unicode(v) END",
     f"element(v, i) AS v[CASE WHEN i < 1 OR i > len(v) THEN {_INDEX} ELSE i END]",
     f"element_from_zero(v, i) AS v[CASE WHEN i < 0 OR i >= len(v) THEN {_INDEX} ELSE i + 1 END]",
@@ -338,7 +395,7 @@ _MACROS: Final = (
         _FLOAT_ERROR.format("POW", "v || ', ' || n"),
     ),
     (
-        "zoned_string(v, z) AS googlesql_to_string(v AT TIME ZONE z) "
+        f"zoned_string(v, z) AS googlesql_to_string(googlesql_check_year({_LOCAL})) "
         f"|| CASE WHEN {_MINUTES} < 0 THEN '-' ELSE '+' END "
         f"|| lpad(CAST(abs({_MINUTES}) // 60 AS VARCHAR), 2, '0') "
         f"|| CASE WHEN {_MINUTES} % 60 = 0 THEN '' "

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localcdap.java.text_units import (
+    compare_folded,
     compare_units,
     count_units,
     from_units,
@@ -57,3 +58,37 @@ def test_a_function_in_units_gets_and_gives_whole_characters():
     assert cut("😀b", ["😀"], 2) == ["b", "😀"]
     assert cut("😀b", ["c"], 1) == ["\ude00b", "c"]
     assert cut("ab", ["c"], 1) == ["b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "compared"),
+    [
+        ("\xdf", "\U00010428", -55074),
+        ("\U0001f600", "\u1f80", 120448),
+        ("\U00010400", "a\U0001f600", 66503),
+        ("\xdf", "SS", 108),
+        ("\u017f", "\u03c2", -848),
+        ("i", "\U00010400", -55192),
+        ("\uffff", "\u0390", 64623),
+        ("a", "\U0001f600", -55260),
+        ("k", "a\U0001f600", 10),
+        ("\u03c2", "\u03c2", 0),
+        ("\U00010428", "\U0001f600", -61912),
+        ("K", "\u03c2", -856),
+        ("\uffff", "\u1f88", 57471),
+        ("", "\u1f88", -1),
+        ("\u03a3", "\u0130", 858),
+        ("\u03c2", "K", 856),
+        ("\U00010400", "\u03c2", 65637),
+        ("\uffff", "\u01c5", 65081),
+        ("\u0131", "\U00010400", -66495),
+        ("\u1f88", "A", 7967),
+        ("\u1f88", "\uffff", -57471),
+        ("\u01c6", "\U00010400", -66146),
+        ("\U00010400", "\u0130", 66495),
+        ("\u0390", "\u1f88", -7152),
+    ],
+)
+def test_texts_are_compared_without_case_as_in_java(one: str, other: str, compared: int):
+    """The values are those of Java 17."""
+    assert compare_folded(one, other) == compared

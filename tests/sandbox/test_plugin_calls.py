@@ -171,6 +171,37 @@ def test_records_keep_their_types(worker, ref):
     assert done.errors == [(7, "sales: too low")]
 
 
+REPEATING = """
+from localcdap.api import Transform, plugin
+
+
+@plugin(name="P", description="d")
+class P(Transform):
+    def configure(self, stage):
+        stage.output_schema = stage.error_schema = stage.input_schema
+
+    def transform(self, record, emit):
+        for letter in "xyz":
+            record["text"] = letter
+            emit(record)
+            emit.error(record, 1, letter)
+"""
+
+
+def test_a_record_that_is_changed_and_emitted_again_is_another_one(worker, tmp_path):
+    path = write(tmp_path / "thing-1.0.0.py", REPEATING)
+    artifact = ArtifactId("thing", "1.0.0", "USER")
+    digest = compute_digest(Path(path))
+    ref = PluginRef(artifact, str(path), digest, "transform", "P", "thing.P")
+    codec = RecordCodec(Schema.record("r", [("text", Schema.STRING)]))
+    batch = to_arrow_stream(codec.encode([{"text": "a"}]))
+
+    done = worker.transform(TransformRequest(ref, "sales", {}, codec.schema, batch))
+
+    for found in (done.records, done.error_records):
+        assert [each["text"] for each in codec.decode(read_arrow_stream(found))] == list("xyz")
+
+
 def test_a_plugin_that_does_not_fit_the_records_is_refused(worker, ref):
     other = Schema.record("other", [("text", Schema.STRING)])
     batch = to_arrow_stream(RecordCodec(other).encode([{"text": "x"}]))

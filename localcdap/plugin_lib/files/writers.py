@@ -44,7 +44,13 @@ from localcdap.api import (
 from localcdap.api.arrow import list_union_tags
 from localcdap.files.atomic import FileReplacement
 from localcdap.plugin_lib.json_texts import make_json_writer, to_json_column
-from localcdap.plugin_lib.spark.columns import allows_null, get_column, require_value, to_ddl
+from localcdap.plugin_lib.spark.columns import (
+    allows_null,
+    get_column,
+    require_value,
+    to_ddl,
+    write_record,
+)
 from localcdap.plugin_lib.spark.conversion import to_text
 
 if TYPE_CHECKING:
@@ -160,7 +166,7 @@ def build_file_column(context: SinkContext, name: str, schema: Schema, format: s
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    value = require_value(context, get_column(name), name, schema)
+    value = require_value(context, get_column(name), name, schema, record=write_record())
     value = _store(value, schema, _STORED.get(format, _NONE))
     literal = _LITERALS.get(schema.logical_type or schema.type)
     if format == "parquet" and literal is not None and not allows_null(schema):

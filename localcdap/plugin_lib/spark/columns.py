@@ -85,9 +85,21 @@ def _format_struct(parts: list[tuple[str, Schema]], name: Callable[[str], str]) 
     )
 
 
-def build_failure(context: SparkContext, message: Column, schema: Schema) -> Column:
-    """Return an expression of the schema's type that fails the run with a message when Spark computes it."""
-    return context.raising(message).cast(to_ddl(schema))
+def build_failure(
+    context: SparkContext, message: Column, schema: Schema, record: Column | None = None
+) -> Column:
+    """Return an expression of the schema's type that fails the run with a message when Spark computes it.
+
+    :param record: the record at fault, see :func:`write_record`.
+    """
+    return context.raising(message, record).cast(to_ddl(schema))
+
+
+def write_record() -> Column:
+    """Return the JSON of the row, for the message of a failure."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
 
 
 def allows_null(schema: Schema) -> bool:
@@ -96,17 +108,25 @@ def allows_null(schema: Schema) -> bool:
 
 
 def require_value(
-    context: SparkContext, value: Column, name: str, schema: Schema, where: Column | None = None
+    context: SparkContext,
+    value: Column,
+    name: str,
+    schema: Schema,
+    where: Column | None = None,
+    *,
+    record: Column | None = None,
+    why: str = "its schema does not allow null",
 ) -> Column:
     """Return the value; null fails the run unless the schema allows it.
 
     :param where: the file of the value, for the message.
+    :param record: the record of the value, for the message.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
     if allows_null(schema):
         return value
-    message = F.lit(f"Field '{name}' is null, but its schema does not allow null.")
+    message = F.lit(f"Field '{name}' is null, but {why}.")
     if where is not None:
         message = F.concat(message, F.lit(" File: "), where)
-    return F.coalesce(value, build_failure(context, message, schema))
+    return F.coalesce(value, build_failure(context, message, schema, record))

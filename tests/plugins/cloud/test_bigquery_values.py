@@ -92,8 +92,8 @@ def test_what_a_type_does_not_hold_fails_in_the_words_of_bigquery(expression: st
     ("expression", "element"),
     [
         ("FORMAT_DATE('%Y %H', e)", "%H"),
-        ("FORMAT_DATE('%T', e)", "%H"),
-        ("FORMAT_DATE('%E6S', e)", "%S"),
+        ("FORMAT_DATE('%T', e)", "%T"),
+        ("FORMAT_DATE('%E6S', e)", "%E6S"),
         ("FORMAT_DATE('%E*S', e)", "%E*S"),
         ("FORMAT_DATE('%p', e)", "%p"),
         ("FORMAT_DATETIME('%Z', dt)", "%Z"),

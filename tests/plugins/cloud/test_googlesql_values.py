@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,22 @@ import pytest
 
 from localcdap.artifacts.loading import load_plugin
 from localcdap.googlesql.string_format import format_string
+from localcdap.store.googlesql_functions import register_functions
 from localcdap.testing import artifact_ref
-from tests.plugins.cloud.databases import open_tables
 from tests.plugins.cloud.test_actions import PLUGINS
 
-VALUES = [
-    json.loads(line)
-    for line in Path(__file__).with_name("googlesql_values.jsonl").read_text().splitlines()
-]
-CHUNK = 50
-"""Expressions in one test: a test of its own takes longer than to evaluate an expression."""
+
+def read_values() -> dict[str, list[tuple[str, str]]]:
+    """The expressions and their values, by the function or word with which an expression begins."""
+    lines = Path(__file__).with_name("googlesql_values.jsonl").read_text().splitlines()
+    found: dict[str, list[tuple[str, str]]] = {}
+    for expression, value in map(json.loads, lines):
+        name = re.match(r"[A-Za-z_.]*", expression)
+        found.setdefault(name[0] if name else "", []).append((expression, value))
+    return found
+
+
+VALUES = read_values()
 
 
 @functools.cache
@@ -35,18 +42,50 @@ def statements() -> Any:
     return sys.modules[plugin.__module__.rpartition(".")[0] + ".statements"]
 
 
-@pytest.mark.parametrize("start", range(0, len(VALUES), CHUNK))
-def test_expressions_have_the_values_of_googlesql(start: int):
-    def evaluate(expression: str) -> str | None:
-        try:
-            (found,) = statements().translate_statements(f"SELECT {expression} AS v")
-            with open_tables() as engine:
-                result = engine.execute(found.sql)
-                type = str(result.description[0][1])
-                ((value,),) = result.fetchall()
-        except (duckdb.Error, ValueError):
-            return "!"
-        return format_string("%T", [(type, value)])
+@pytest.fixture(scope="module")
+def engine():
+    with duckdb.connect() as made:
+        register_functions(made)
+        made.execute("SET TimeZone = 'UTC'")
+        yield made
 
-    expected = dict(VALUES[start : start + CHUNK])
-    assert {expression: evaluate(expression) for expression in expected} == expected
+
+def evaluate(engine: duckdb.DuckDBPyConnection, expression: str) -> str | None:
+    """Return the value of an expression; ``!`` for a failure."""
+    try:
+        (found,) = statements().translate_statements(f"SELECT {expression} AS v")
+        rows = engine.sql(found.sql)
+        ((value,),) = rows.fetchall()
+        return format_string("%T", [(str(rows.types[0]), value)])
+    except (duckdb.Error, ValueError):
+        return "!"
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_expressions_have_the_values_of_googlesql(engine: duckdb.DuckDBPyConnection, name: str):
+    found = {expression: evaluate(engine, expression) for expression, _ in VALUES[name]}
+    assert found == dict(VALUES[name])
+
+
+_TABLES = {
+    "{V}": "(SELECT x FROM UNNEST([1.0, CAST('nan' AS FLOAT64), 2.0, CAST('nan' AS FLOAT64), "
+    "CAST('-inf' AS FLOAT64), CAST('inf' AS FLOAT64), NULL]) AS x)",
+    "{W}": "(SELECT x FROM UNNEST([CAST('nan' AS FLOAT64), 2.0, 3.0]) AS x)",
+}
+
+
+def test_nan_has_the_place_and_the_partners_that_it_has_in_googlesql(
+    engine: duckdb.DuckDBPyConnection,
+):
+    """Queries that sort, group, join, compare and aggregate the NaN of two tables."""
+    expected, found = {}, {}
+    lines = Path(__file__).with_name("googlesql_nan.jsonl").read_text().splitlines()
+    for query, value in map(json.loads, lines):
+        sql = query.replace("{V}", _TABLES["{V}"]).replace("{W}", _TABLES["{W}"])
+        expected[query] = value
+        try:
+            (statement,) = statements().translate_statements(sql)
+            ((found[query],),) = engine.sql(statement.sql).fetchall()
+        except (duckdb.Error, ValueError):
+            found[query] = "!"
+    assert found == expected

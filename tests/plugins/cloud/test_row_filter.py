@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.plugins.cloud.test_bigquery_execute import module
@@ -64,3 +69,34 @@ def test_what_spark_would_misunderstand_is_refused(text, reported):
     with pytest.raises(module("sql").SqlError, match=".") as raised:
         module("conditions").to_spark_condition(text)
     assert reported in raised.value.message
+
+
+def list_filter_values() -> list[tuple[str, str]]:
+    """Expressions of functions that a filter may have, with their values in GoogleSQL."""
+    known = module("conditions").FILTER_FUNCTIONS - {"STRUCT"}
+    lines = Path(__file__).with_name("googlesql_values.jsonl").read_text().splitlines()
+    found = []
+    for expression, value in map(json.loads, lines):
+        names = set(re.findall(r"\b([A-Z_0-9]+)\(", expression))
+        is_plain = names & known and names <= known | {"CAST"} and "SELECT" not in expression
+        if is_plain and not value.startswith(("[", "STRUCT", "(", "!")):
+            found.append((expression, value))
+    return found
+
+
+@pytest.mark.spark
+def test_functions_of_a_filter_have_the_values_of_googlesql(spark):
+    holding = {}
+    for expression, value in list_filter_values():
+        text = f"({expression}) = {value}"
+        if value in ("NULL", 'CAST("nan" AS FLOAT64)'):
+            text = f"({expression}) IS NULL" if value == "NULL" else f"IS_NAN({expression})"
+        with contextlib.suppress(ValueError):  # refused by name
+            holding[text] = module("conditions").to_spark_condition(text)
+    assert len(holding) > 150
+
+    (found,) = spark.range(1).selectExpr(*holding.values()).collect()
+
+    wrong = [text for text, holds in zip(holding, found, strict=True) if holds is not True]
+    # NaN is equal to nothing in BigQuery: the comparison of a column knows that, not that of a literal.
+    assert [text for text in wrong if "NULLIF(CAST('nan'" not in text] == []

@@ -122,9 +122,9 @@ def test_rows_that_do_not_fit_are_left_out_or_fail(book: Path, caplog: pytest.Lo
     assert rows(book, sheet=0, skip_first_row=False, kind=Schema.STRING) == [{"n": "no", "B": ""}]
 
 
-def test_cells_become_text_as_they_look(book: Path):
+def test_cells_become_texts_of_java(book: Path):
     texts = [row["n"] for row in rows(book, columns=(2, 1), kind=Schema.STRING)]
-    assert texts == ["1.5", "", "3"]
+    assert texts == ["1.5", "", "3.0"]
     flags = [row["n"] for row in rows(book, columns=(3, 1), kind=Schema.BOOLEAN)]
     assert flags == [True, False, True]
 

@@ -204,17 +204,27 @@ def test_rows_go_into_a_table_and_come_back(spark, tmp_path, tables):
 
 
 @pytest.mark.spark
-def test_a_row_without_key_fails_the_run(spark, tmp_path):
-    keyless = (record(id=["int", "null"], v="int"), [{"id": None, "v": 1}])
+@pytest.mark.parametrize(
+    ("plugin", "properties"),
+    [
+        ("Table", {"name": "t", "schema.row.field": "id"}),
+        ("KVTable", {"name": "t", "key.field": "id", "value.field": "v"}),
+    ],
+)
+def test_a_row_without_key_fails_the_run_with_its_record(spark, tmp_path, plugin, properties):
+    rows = [{"id": "a", "v": "1"}, {"id": None, "v": "2"}]
+    keyless = (record(id=["string", "null"], v=["string", "null"]), rows)
 
-    with pytest.raises(StageError, match="Field 'id' is null"):
+    with pytest.raises(StageError, match="Field 'id' is null, but the key of a row must") as failed:
         run_stage(
             spark,
-            artifact_ref(ARTIFACT, "batchsink", "Table"),
-            {"name": "t", "schema.row.field": "id"},
+            artifact_ref(ARTIFACT, "batchsink", plugin),
+            properties,
             {"in": keyless},
             directory=tmp_path,
         )
+    assert failed.value.stage == "stage"
+    assert str(failed.value).endswith("Record: {id: None, v: '2'}")
 
 
 @pytest.mark.spark

@@ -6,7 +6,6 @@ timestamps of 96 bits beside those of 64. Arrow reads the others in Spark's Pyth
 
 from __future__ import annotations
 
-import datetime
 import functools
 import itertools
 from collections import deque
@@ -19,8 +18,15 @@ from localcdap.api.arrow import RecordCodec, list_union_tags, to_arrow_type
 from localcdap.api.errors import BadRequestError, describe_reason
 from localcdap.files.arrow_files import ArrowFile, check_columns, read_file_batches
 from localcdap.files.avro import read_avro_batches
+from localcdap.files.cell_texts import (
+    CellTime,
+    format_cell_date,
+    read_date_formats,
+    to_serial_number,
+)
 from localcdap.files.titles import get_column_letters, make_safe_names
 from localcdap.files.workbooks import format_cell, read_sheet_cells
+from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.files.inputs import require_file_system
 from localcdap.plugin_lib.files.readers.lines import FILE, PathField, escape_paths, get_file_uri
 from localcdap.plugin_lib.files.source_config import FileSourceConfig
@@ -324,7 +330,8 @@ def read_sheet(
     wanted = Schema.parse(schema)
     codec = RecordCodec(wanted)
     kinds = [(f.name, f.schema.non_nullable.type) for f in wanted if f.name != path_field]
-    _, cells = read_sheet_cells(file, sheet)
+    title, cells = read_sheet_cells(file, sheet)
+    _format_dates(file, title, cells, [kind is Type.STRING for _, kind in kinds])
     rows: Iterator[list[Any]] = iter(cells[first:])
     if ends_at_empty_row:
         rows = itertools.takewhile(lambda row: any(cell != "" for cell in row), rows)
@@ -363,39 +370,51 @@ def detect_sheet_schema(config: FileSourceConfig, file: str) -> Schema:
 
 
 def _detect_type(cells: Sequence[Any]) -> Schema:
+    """Return the type of a column (hydrator-plugins ``XlsInputFormatSchemaDetector``).
+
+    A date is a string, but a number below a number or a boolean.
+    """
     filled = [cell for cell in cells if cell != ""]
-    if filled and all(isinstance(cell, bool) for cell in filled):
-        found = Schema.BOOLEAN
-    elif filled and all(isinstance(cell, bool | int | float) for cell in filled):
-        found = Schema.DOUBLE
-    else:
-        found = Schema.STRING
+    found = Schema.STRING
+    if filled and not isinstance(filled[0], str | CellTime):
+        is_boolean = all(isinstance(cell, bool) for cell in filled)
+        found = Schema.BOOLEAN if is_boolean else Schema.DOUBLE
+        if any(isinstance(cell, str) for cell in filled):
+            found = Schema.STRING
     return found if len(filled) == len(cells) else found.as_nullable
 
 
+def _format_dates(file: str, sheet: str, cells: list[list[Any]], is_text: Sequence[bool]) -> None:
+    """Replace the dates and times in columns of texts by their texts, each by the format of its cell.
+
+    Those of a file without formats have ISO form.
+    """
+    places = [
+        (number, index)
+        for number, row in enumerate(cells)
+        for index, (cell, wanted) in enumerate(zip(row, is_text, strict=False))
+        if wanted and isinstance(cell, CellTime)
+    ]
+    formats = read_date_formats(file, sheet) if places else {}
+    for number, index in places:
+        format, cell = formats.get((number, index)), cells[number][index]
+        cells[number][index] = format_cell_date(cell, format) if format else format_cell(cell)
+
+
 def _convert_cell(cell: Any, kind: Type) -> Any:
-    """Convert a cell to a value of a field (CDAP 6 ``XlsRowConverter``); None for an empty cell."""
+    """Convert a cell to a value of a field (hydrator-plugins ``XlsRowConverter``); None for an empty cell."""
     if cell == "":
         return None
     is_number = isinstance(cell, int | float)
     match kind:
         case Type.STRING:
-            return format_cell(cell).upper() if isinstance(cell, bool) else format_cell(cell)
+            return to_java_string(cell).upper() if isinstance(cell, bool) else to_java_string(cell)
         case Type.DOUBLE:
-            return float(cell) if is_number else _to_serial_number(cell)
+            if isinstance(cell, CellTime):
+                return to_serial_number(cell)
+            return float(cell) if is_number else None
         case Type.BOOLEAN:
+            if isinstance(cell, CellTime):
+                return to_serial_number(cell) != 0
             return cell != 0 if is_number else str(cell).lower() == "true"
     raise StageError(f"A cell cannot become a value of type {kind.value}.")
-
-
-def _to_serial_number(cell: Any) -> float | None:
-    """Return the serial number of a date or time in a workbook; None for a text."""
-    if isinstance(cell, datetime.time):
-        cell = datetime.datetime.combine(datetime.date(1899, 12, 30), cell)
-    elif isinstance(cell, datetime.timedelta):
-        return cell / datetime.timedelta(days=1)
-    elif isinstance(cell, datetime.date) and not isinstance(cell, datetime.datetime):
-        cell = datetime.datetime.combine(cell, datetime.time())
-    if not isinstance(cell, datetime.datetime):
-        return None
-    return (cell - datetime.datetime(1899, 12, 30)) / datetime.timedelta(days=1)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from decimal import Decimal
 from typing import Any
@@ -14,6 +15,7 @@ from localcdap.plugin_lib.text_values import to_bytes_binary
 
 bytes_ = FunctionNamespace("bytes")
 
+_MOST_ZEROS = 10_000_000
 _Bytes = bytes | None
 
 
@@ -24,6 +26,8 @@ def _require_not_null(value: _Bytes) -> bytes:
 
 
 def _read(value: _Bytes, layout: str, offset: int = 0) -> Any:
+    if offset < 0:
+        raise ValueError(f"bytes have no place {offset}")
     try:
         return struct.unpack_from(layout, _require_not_null(value), offset)[0]
     except struct.error:
@@ -47,7 +51,9 @@ def toString(value: _Bytes) -> str | None:
 
 @bytes_("Y I I -> S", "toString")
 def to_string_part(value: _Bytes, offset: int, length: int) -> str | None:
-    return None if value is None else value[offset : offset + length].decode("utf-8", "replace")
+    if value is None or length == 0:
+        return None if value is None else ""
+    return _get_part(value, offset, length).decode("utf-8", "replace")
 
 
 @bytes_("Y S Y -> S!", "toString")
@@ -83,7 +89,10 @@ def toHexString(value: _Bytes) -> str:
 
 @bytes_("S -> Y!")
 def fromHexString(text: str | None) -> bytes:
-    return bytes.fromhex(text or "")
+    """Fail for other characters than digits, for which the original has numbers without a meaning."""
+    if text is None or re.search(r"\s", text):
+        raise ValueError("the text has other characters than hexadecimal digits, or is null")
+    return bytes.fromhex(text)
 
 
 @bytes_("Y -> I")
@@ -200,23 +209,30 @@ def startsWith(value: _Bytes, prefix: _Bytes) -> bool:
 
 @bytes_("Y I -> Y")
 def head(value: _Bytes, length: int) -> _Bytes:
-    return _require_not_null(value)[:length] if len(_require_not_null(value)) >= length else None
+    given = _require_not_null(value)
+    return _get_part(given, 0, length) if len(given) >= length else None
 
 
 @bytes_("Y I -> Y")
 def tail(value: _Bytes, length: int) -> _Bytes:
     given = _require_not_null(value)
-    return given[len(given) - length :] if len(given) >= length else None
+    return _get_part(given, len(given) - length, length) if len(given) >= length else None
 
 
 @bytes_("Y I -> Y!")
 def padHead(value: _Bytes, length: int) -> bytes:
-    return bytes(min(length, 10_000_000)) + _require_not_null(value)
+    return _make_zeros(length) + _require_not_null(value)
 
 
 @bytes_("Y I -> Y!")
 def padTail(value: _Bytes, length: int) -> bytes:
-    return _require_not_null(value) + bytes(min(length, 10_000_000))
+    return _require_not_null(value) + _make_zeros(length)
+
+
+def _make_zeros(count: int) -> bytes:
+    if not 0 <= count <= _MOST_ZEROS:
+        raise ValueError(f"{count} bytes are less than 0, or more than {_MOST_ZEROS:,}")
+    return bytes(count)
 
 
 @bytes_("Y -> I")
@@ -252,7 +268,7 @@ def to_double_at(value: _Bytes, offset: int) -> float:
 
 @bytes_("Y I -> F", "toFloat")
 def to_float_at(value: _Bytes, offset: int) -> float:
-    return toFloat(_require_not_null(value)[max(offset, 0) :])
+    return toFloat(_get_part(value, offset, 4))
 
 
 def _read_exactly(layout: str) -> Any:

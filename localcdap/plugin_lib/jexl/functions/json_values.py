@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from localcdap.java.gson import JsonError, escape_html, read_json
 from localcdap.java.json_path import NothingFoundError, select
 from localcdap.java.strings import format_json
 from localcdap.plugin_lib.jexl.functions.registry import FunctionNamespace
@@ -16,12 +16,7 @@ values = FunctionNamespace("json")
 def _read(text: str | None) -> Any:
     if text is None:
         raise ValueError("the text is null")
-    if not text.strip():
-        return None
-    try:
-        return json.loads(text, strict=False)
-    except RecursionError:
-        raise ValueError("the JSON is nested too deeply") from None
+    return read_json(text)
 
 
 @values("S -> J", "Parse")
@@ -29,7 +24,7 @@ def Parse(text: str | None) -> Any:
     """Return None if the text is not JSON."""
     try:
         return _read(text)
-    except json.JSONDecodeError:
+    except JsonError:
         return None
 
 
@@ -47,7 +42,7 @@ def parse_lowering(text: str | None, lower: bool) -> Any:
 def IsValid(text: str | None) -> bool:
     try:
         _read(text)
-    except json.JSONDecodeError:
+    except JsonError:
         return False
     return True
 
@@ -141,6 +136,11 @@ def join(element: Any, separator: str | None) -> str:
     return "".join(text + (separator or "null") for text in plain)
 
 
-@values("J -> S!", "stringify", "Stringify")
+@values("J -> S!", "stringify")
 def stringify(element: Any) -> str:
     return format_json(element)
+
+
+@values("J -> S!")
+def Stringify(element: Any) -> str:
+    return escape_html(format_json(element))

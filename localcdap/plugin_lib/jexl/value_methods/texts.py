@@ -26,7 +26,7 @@ from localcdap.java.hash_codes import hash_code
 from localcdap.java.regex import compile_regex
 from localcdap.java.string_format import format_text
 from localcdap.java.strings import TRIM_CHARACTERS, round_to_float, to_java_string
-from localcdap.java.text_units import compare_units, count_units, from_units
+from localcdap.java.text_units import compare_folded, compare_units, count_units, from_units
 from localcdap.plugin_lib.jexl.operators import compare, count_elements, is_empty
 from localcdap.plugin_lib.jexl.value_methods.registry import MethodsOf
 
@@ -115,13 +115,13 @@ text("S -> B", "startsWith")(str.startswith)
 _counting("S I -> B", "startsWith")(lambda text, other, at: at >= 0 and text.startswith(other, at))
 text("S -> B", "endsWith")(str.endswith)
 text("S -> B", "equalsIgnoreCase")(
-    lambda text, other: other is not None and text.lower() == other.lower()
+    lambda text, other: (
+        other is not None and len(text) == len(other) and compare_folded(text, other) == 0
+    )
 )
 text("S -> B", "contentEquals")(lambda text, other: text == other)
 text("S -> I", "compareTo")(compare_units)
-text("S -> I", "compareToIgnoreCase")(
-    lambda text, other: compare_units(text.lower(), other.lower())
-)
+text("S -> I", "compareToIgnoreCase")(compare_folded)
 _counting("S -> I", "indexOf")(str.find)
 _counting("S I -> I", "indexOf")(lambda text, other, at: text.find(other, max(at, 0)))
 _counting("S -> I", "lastIndexOf")(str.rfind)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import io
-import re
 import warnings
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -12,7 +10,7 @@ from typing import Any, Final
 
 from localcdap.api.directive import Columns, Directive, Row, RowContext, argument, plugin
 from localcdap.api.schema import Schema
-from localcdap.java.dates.zones import DAYS, MONTHS
+from localcdap.files.cell_texts import format_cell_date, get_cell_format
 from localcdap.java.strings import format_double
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
     make_error_row,
@@ -111,98 +109,7 @@ def _format_java_cell(cell: Any) -> str:
         return str(value).lower()
     if isinstance(value, int | float):
         return format_double(float(value))
-    return format_cell_date(value, cell.number_format)
-
-
-_PIECE: Final = re.compile(
-    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|_.|\*.|\[(?P<elapsed>h+|m+|s+)\]|\[[^\]]*\]'
-    r"|(?P<noon>am/pm|a/p)|(?P<fraction>\.0+)|(?P<letters>y+|m+|d+|h+|s+)|(?P<other>.)",
-    re.IGNORECASE | re.DOTALL,
-)
-_FIRST: Final = datetime.datetime(1899, 12, 31)
-"""The date of a time without a date."""
-_OTHER_NAMES: Final = {"mm-dd-yy": "m/d/yy"}
-"""Formats that a file leaves to its reader, as Apache POI defines them."""
-
-CellTime = datetime.datetime | datetime.date | datetime.time | datetime.timedelta
-
-
-def format_cell_date(value: CellTime, format: str) -> str:
-    """Format the value of a cell, in English. Only the first section of the format is used."""
-    moment, elapsed = _to_datetime(value)
-    text = _OTHER_NAMES.get(format, format).split(";")[0]
-    pieces = list(_PIECE.finditer(text))
-    has_noon = any(piece["noon"] for piece in pieces)
-    out: list[str] = []
-    for index, piece in enumerate(pieces):
-        letters = (piece["letters"] or "").lower()
-        if piece["noon"]:
-            word = "AM" if moment.hour < 12 else "PM"
-            out.append(word if len(piece["noon"]) > 3 else word[0])
-        elif piece["elapsed"]:
-            out.append(_format_elapsed(piece["elapsed"].lower(), elapsed))
-        elif piece["fraction"]:
-            digits = len(piece["fraction"]) - 1
-            out.append(f".{moment.microsecond:06}"[: digits + 1])
-        elif letters.startswith("m") and _is_minutes(pieces, index):
-            out.append(f"{moment.minute:0{min(len(letters), 2)}}")
-        elif letters:
-            out.append(_format_field(letters, moment, has_noon=has_noon))
-        else:
-            out.append(piece["quoted"] or piece["escaped"] or piece["other"] or "")
-    return "".join(out)
-
-
-def _to_datetime(value: CellTime) -> tuple[datetime.datetime, datetime.timedelta]:
-    """Return the value as a datetime, and the time since the first day of Excel."""
-    if isinstance(value, datetime.timedelta):
-        return _FIRST + value, value
-    if isinstance(value, datetime.time):
-        moment = datetime.datetime.combine(_FIRST, value)
-    elif isinstance(value, datetime.datetime):
-        moment = value
-    else:
-        moment = datetime.datetime.combine(value, datetime.time())
-    return moment, moment - _FIRST
-
-
-def _format_elapsed(letters: str, elapsed: datetime.timedelta) -> str:
-    seconds = {"h": 3600, "m": 60, "s": 1}[letters[0]]
-    return f"{int(elapsed.total_seconds()) // seconds:0{len(letters)}}"
-
-
-def _is_minutes(pieces: list[re.Match[str]], index: int) -> bool:
-    """Whether an ``m`` stands after hours or before seconds."""
-    before = [_time_letter(piece) for piece in pieces[:index]]
-    after = [_time_letter(piece) for piece in pieces[index + 1 :]]
-    last = next((letter for letter in reversed(before) if letter), "")
-    return last == "h" or next((letter for letter in after if letter), "") == "s"
-
-
-def _time_letter(piece: re.Match[str]) -> str:
-    return (piece["letters"] or piece["elapsed"] or "").lower()[:1]
-
-
-def _format_field(letters: str, moment: datetime.datetime, *, has_noon: bool) -> str:
-    count = len(letters)
-    match letters[0]:
-        case "y":
-            return f"{moment.year:04}" if count > 2 else f"{moment.year % 100:02}"
-        case "m":
-            name = MONTHS[moment.month - 1]
-            return _format_named(moment.month, name, count)
-        case "d":
-            return _format_named(moment.day, DAYS[moment.weekday()], count)
-        case "h":
-            hour = (moment.hour + 11) % 12 + 1 if has_noon else moment.hour
-            return f"{hour:0{min(count, 2)}}"
-    return f"{moment.second:0{min(count, 2)}}"
-
-
-def _format_named(number: int, name: str, count: int) -> str:
-    if count < 3:
-        return f"{number:0{count}}"
-    return name[:3] if count == 3 else name if count == 4 else name[:1]
+    return format_cell_date(value, get_cell_format(cell))
 
 
 @plugin(

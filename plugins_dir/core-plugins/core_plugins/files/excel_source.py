@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import functools
 import logging
 import re
@@ -22,7 +23,9 @@ from localcdap.api import (
 )
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.rules import check_reference_name
+from localcdap.files.cell_texts import format_java_date
 from localcdap.files.workbooks import format_cell, read_sheet_cells
+from localcdap.java.strings import to_java_string
 from localcdap.plugin_lib.files.inputs import (
     FilesNotFoundError,
     find_input_files,
@@ -45,6 +48,7 @@ TYPES: Final = {
     "boolean": Schema.BOOLEAN,
     "bytes": Schema.BYTES,
 }
+_WHOLE: Final = (Schema.INT, Schema.LONG)
 _MAX_COLUMNS: Final = 16_384
 _BATCH: Final = 10_000
 _LOG: Final = logging.getLogger(__name__)
@@ -68,7 +72,7 @@ class ExcelSelection:
 def parse_column_letters(letters: str) -> int | None:
     """Return the number of a column, from 0, by its letters; None for an invalid text.
 
-    >>> column_index("A"), column_index("AA"), column_index("a1")
+    >>> parse_column_letters("A"), parse_column_letters("AA"), parse_column_letters("a1")
     (0, 26, None)
     """
     if not re.fullmatch("[A-Za-z]{1,3}", letters):
@@ -131,13 +135,18 @@ def _find_filled_rows(
 
 
 def _convert_cell(cell: Any, kind: Schema) -> Any:
-    """Convert a cell to a value of a field.
+    """Convert the text that hydrator-plugins ``ExcelInputFormat`` makes of a cell to a value of a field.
+
+    In a field of whole numbers, a whole number has no fraction; it would not be read.
 
     :raises ValueError: when the cell does not have such a value.
     """
     convert = find_text_converter(kind)
     assert convert is not None  # it is one of TYPES
-    text = format_cell(cell)
+    if isinstance(cell, datetime.date | datetime.time | datetime.timedelta):
+        text = format_java_date(cell)
+    else:
+        text = format_cell(cell) if kind in _WHOLE else to_java_string(cell)
     try:
         return convert(text)
     except ValueError:

@@ -29,7 +29,7 @@ from localcdap.api.rules import (
     check_table_name,
 )
 from localcdap.plugin_lib.sink_samples import are_certain
-from localcdap.plugin_lib.spark.columns import get_column, require_value
+from localcdap.plugin_lib.spark.columns import get_column, require_value, write_record
 from localcdap.plugin_lib.spark.conversion import conform_columns
 from localcdap.plugin_lib.spark.lookups import KEY, VALUE, read_key_values
 
@@ -126,7 +126,7 @@ class TableSink(BatchSink):
         schema = self.config.schema or context.input_schema
         key = self.config.find_key(schema)
         columns = [
-            require_value(context, get_column(each.name), each.name, each.schema).alias(each.name)
+            _require_column(context, each.name, each.schema, is_key=each.name == key)
             for each in _require_key(schema, key)
         ]
         context.write_table(self.config.name, df.select(columns), _require_key(schema, key), key)
@@ -148,6 +148,13 @@ def _require_key(schema: Schema, key: str) -> Schema:
         schema.name or "row",
         [(f.name, f.schema.non_nullable if f.name == key else f.schema) for f in schema],
     )
+
+
+def _require_column(context: SinkContext, name: str, schema: Schema, *, is_key: bool) -> Column:
+    """Return a field; a null that the table does not allow fails the run, with its record."""
+    why = "the key of a row must not be null" if is_key else "its schema does not allow null"
+    value = require_value(context, get_column(name), name, schema, record=write_record(), why=why)
+    return value.alias(name)
 
 
 _SOURCES = ("schema", "name")
@@ -332,7 +339,9 @@ class KeyValueSink(BatchSink):
 
         schema = self._find_row_schema(context.input_schema)
         columns = [
-            require_value(context, get_column(field_name), field_name, part.schema).alias(part.name)
+            _require_column(context, field_name, part.schema, is_key=part.name == KEY).alias(
+                part.name
+            )
             for part, (_, field_name) in zip(schema, self._list_properties(), strict=True)
         ]
         pairs = df.select(columns)

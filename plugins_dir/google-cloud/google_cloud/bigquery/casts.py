@@ -30,13 +30,14 @@ _CASTS: Final = {
     "TIME": "time",
 }
 """The names of the store's casts by sqlglot's types; the others are those of DuckDB."""
-_DATE: Final = r"\d{4}-\d{1,2}-\d{1,2}"
-_TIME: Final = r"\d{1,2}:\d{1,2}:\d{1,2}(\.\d{0,9})?"
+_DATE: Final = r"(?!0000)\d{4}-\d{1,2}-\d{1,2}"
+_TIME: Final = r"([01]?\d|2[0-3]):\d{1,2}:\d{1,2}(\.\d{0,6})?"
 LITERALS: Final = {
     "DATE": _DATE,
     "DATETIME": f"{_DATE}([ Tt]{_TIME})?",
     "TIMESTAMP": f"{_DATE}([ Tt]{_TIME})?",
-    "TIMESTAMPTZ": rf"{_DATE}([ Tt]{_TIME})?( ?([Zz]|[-+]\d{{1,2}}(:?\d{{2}})?)| [A-Za-z][\w/+-]*)?",
+    "TIMESTAMPTZ": rf"(?!0001|9999){_DATE}([ Tt]{_TIME})?"
+    r"( ?([Zz]|[-+](0?\d|1[0-4])(:?\d{2})?)| [A-Za-z][\w/+-]*)?",
     "TIME": _TIME,
 }
 """The texts of literals and casts that DuckDB reads as BigQuery does."""

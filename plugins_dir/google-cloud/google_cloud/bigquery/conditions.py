@@ -14,6 +14,7 @@ _SIDES: Final = {"": "held", "T": "held", "S": "given"}
 """The two sides of CDAP's MERGE, and those of :class:`localcdap.api.tables.TableWrite`."""
 
 
+_PER_YEAR: Final = {"MONTH": 12, "QUARTER": 4, "YEAR": 1}
 FILTER_FUNCTIONS: Final = frozenset(
     str.split(
         "ABS CHARACTER_LENGTH CHAR_LENGTH COALESCE CONCAT CURRENT_DATE CURRENT_TIMESTAMP DATE "
@@ -55,15 +56,46 @@ def to_spark_condition(
                 raise build_translation_error(node, text, "Convert the column in the pipeline.")
             case exp.EQ() | exp.NEQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
                 _compare_nan(node, fractions)
-            case exp.Cast() | exp.TryCast() if node.to.this is exp.DataType.Type.BIGINT:
-                # Spark truncates fractions; BigQuery rounds them, halves away from zero.
-                digits = type(node)(this=node.this.copy(), to=exp.DataType.build(ROUNDED))
-                node.set("this", exp.func("ROUND", digits))
-            case exp.Extract() if node.this.name.upper() == "DATE":
-                node.replace(exp.cast(node.expression.copy(), "DATE"))
-            case exp.Extract() if node.this.name.upper() == "ISOWEEK":
-                node.set("this", exp.var("WEEK"))
+            case _:
+                _translate_to_spark(node)
     return format_sql(wrapped.this, "spark")
+
+
+def _translate_to_spark(node: Any) -> None:
+    from sqlglot import expressions as exp
+
+    match node:
+        case exp.Cast() | exp.TryCast() if node.to.this is exp.DataType.Type.BIGINT:
+            # Spark truncates fractions; BigQuery rounds them, halves away from zero.
+            digits = type(node)(this=node.this.copy(), to=exp.DataType.build(ROUNDED))
+            node.set("this", exp.func("ROUND", digits))
+        case exp.IsNan():
+            is_null = exp.Is(this=node.this.copy(), expression=exp.Null())
+            node.replace(exp.case().when(is_null, exp.Null()).else_(node.copy()))
+        case exp.DateDiff():
+            _count_units(node)
+        case exp.Extract() if node.this.name.upper() == "DATE":
+            node.replace(exp.cast(node.expression.copy(), "DATE"))
+        case exp.Extract() if node.this.name.upper() == "ISOWEEK":
+            node.set("this", exp.var("WEEK"))
+
+
+def _count_units(node: Any) -> None:
+    """Count the months, quarters or years that begin between two dates; Spark counts whole ones."""
+    from sqlglot import expressions as exp
+
+    unit = _name_unit(node)
+    if unit not in _PER_YEAR:
+        return
+
+    def count(date: Any) -> Any:
+        years = exp.Mul(this=exp.func("YEAR", date), expression=exp.Literal.number(_PER_YEAR[unit]))
+        if unit == "YEAR":
+            return exp.func("YEAR", date)
+        return exp.paren(exp.Add(this=years, expression=exp.func(unit, date)))
+
+    first, second = (count(each.copy()) for each in (node.this, node.expression))
+    node.replace(exp.paren(exp.Sub(this=first, expression=second)))
 
 
 def _compare_nan(node: Any, fractions: Collection[str]) -> None:
@@ -104,22 +136,44 @@ def _refuse(parsed: Any, text: str) -> None:
                 f"'{name}' is not translated in a filter{describe_position(text, node)}.",
                 f"Use one of {', '.join(sorted(FILTER_FUNCTIONS))}, or a filter in the pipeline.",
             )
+        remedy = _find_remedy(node)
+        if remedy is not None:
+            raise build_translation_error(node, text, remedy)
         match node:
-            case exp.Substring() if not _is_position(node.args.get("start")):
-                raise build_translation_error(node, text, "Write a position from 1.")
             case exp.Table() if node.name:
                 raise SqlError(
                     f"A condition cannot read another table: '{node.name}'{describe_position(text, node)}.",
                     "Join the two tables in the pipeline.",
                 )
-            case exp.Extract() if node.this.sql("bigquery").upper().startswith("WEEK"):
-                raise build_translation_error(node, text, "Use ISOWEEK, or days.")
-            case exp.Time() | exp.CurrentTime():
-                raise build_translation_error(
-                    node, text, "Use EXTRACT(HOUR FROM …), or whole timestamps."
-                )
             case exp.DataType() if node.this is exp.DataType.Type.TIME:
                 raise build_translation_error(node.parent, text, "Use EXTRACT(HOUR FROM …).")
+
+
+def _find_remedy(node: Any) -> str | None:
+    """Return what to write in place of a call that Spark reads in another way; None for another one."""
+    from sqlglot import expressions as exp
+
+    match node:
+        case exp.Substring() if not _is_position(node.args.get("start")):
+            return "Write a position from 1."
+        case exp.Substring() if not isinstance(node.args.get("length"), exp.Literal | None):
+            return "Write a length from 0."
+        case exp.SafeFunc():
+            return "Use a filter in the pipeline."
+        case exp.DateDiff() if _name_unit(node) not in ("DAY", *_PER_YEAR):
+            return "Use DAY, MONTH, QUARTER or YEAR."
+        case exp.Date() | exp.Timestamp() if node.args.get("zone") is not None:
+            return "Leave out the time zone."
+        case exp.Extract() if node.this.sql("bigquery").upper().startswith("WEEK"):
+            return "Use ISOWEEK, or days."
+        case exp.Time() | exp.CurrentTime():
+            return "Use EXTRACT(HOUR FROM …), or whole timestamps."
+    return None
+
+
+def _name_unit(node: Any) -> str:
+    unit = node.args.get("unit")
+    return str(unit.name if unit is not None else "DAY").upper()
 
 
 def _is_position(node: Any) -> bool:

@@ -119,7 +119,7 @@ _RULES: Final = (
         "Use SAFE_CAST to get NULL instead.",
     ),
     _Rule(
-        r"Could not parse string \"(?:1970 )?(?P<value>.*)\" according to format",
+        r"Failed to parse input string \"(?P<value>.*)\"",
         'Failed to parse input string "{value}"',
         "Correct the format, or use SAFE. before the function to get NULL instead.",
     ),

@@ -12,12 +12,13 @@ from typing import Any, Final
 from localcdap.googlesql.string_format import FormatPatternError, check_pattern, format_string
 
 from .calls import call
-from .sql import SqlError, build_translation_error, describe_position
+from .sql import SqlError, build_translation_error, describe_position, find_argument
 
-_ELEMENTS: Final = re.compile(r"%(?:-d|E[*\d]S|E4Y|Ez|.)|[^%]+", re.DOTALL)
-_SAME: Final = frozenset("aAbBdGhHIjmMpSuUVwWyY%f")
-"""The letters of elements that mean the same to DuckDB's ``strftime``; ``f`` comes from sqlglot."""
+_ELEMENTS: Final = re.compile(r"%(?:E[*\d]S|E4Y|Ez|.)|[^%]+|%", re.DOTALL)
+_SAME: Final = frozenset("aAbBdGhHIjmMpSuUVwWy%")
+"""The letters of elements that mean the same to DuckDB's ``strftime``."""
 _RENAMED: Final = {
+    "%": "%%",
     "%D": "%m/%d/%y",
     "%E4Y": "%Y",
     "%F": "%Y-%m-%d",
@@ -42,11 +43,11 @@ _LACKED: Final = {
 """The letters of the elements that a date, datetime or time lacks, by sqlglot's nodes; BigQuery prints them
 as they are written (``SanitizeFormat`` of ``zetasql/public/functions/date_time_util.cc``)."""
 _COMPUTED: Final = {
-    "%-d": "lpad(CAST(day(v) AS VARCHAR), 2, ' ')",  # sqlglot parses %e as %-d
     "%C": "lpad(CAST(year(v) // 100 AS VARCHAR), 2, '0')",
     "%E*S": "regexp_replace(strftime(v, '%S.%f'), '[.]?0*$', '')",
     "%P": "lower(strftime(v, '%p'))",
     "%Q": "CAST(quarter(v) AS VARCHAR)",
+    "%Y": "CAST(year(v) AS VARCHAR)",  # without zeros before a year before 1000
     "%e": "lpad(CAST(day(v) AS VARCHAR), 2, ' ')",
     "%g": "right(strftime(v, '%G'), 2)",
     "%k": "lpad(strftime(v, '%-H'), 2, ' ')",
@@ -61,24 +62,28 @@ def translate_time_format(node: Any, text: str) -> None:
 
     :raises SqlError: for a format that is not a literal, and for an element without an equivalent.
     """
-    if not node.args["format"].is_string:
+    from sqlglot import expressions as exp
+
+    format = find_argument(text, node.meta.get("start"), 0)  # sqlglot replaces elements in its own
+    if format is None:
         raise build_translation_error(node, text, "Write the format as a text in quotes.")
     value = _find_time(node)
     parts: list[Any] = []
     pending = ""
-    for element in _ELEMENTS.findall(node.args["format"].name):
+    for element in _ELEMENTS.findall(format.replace("%c", "%a %b %e %H:%M:%S %Y")):
         _refuse_element(node, element, text)
         plain = _RENAMED.get(element, element)
         if element in _COMPUTED:
             parts += [_format_time(value, pending)] if pending else []
-            parts.append(_build(_COMPUTED[element], value))
+            moment = node.this.this if element == "%s" and node.args.get("zone") else value
+            parts.append(_build(_COMPUTED[element], moment))
             pending = ""
         elif re.fullmatch(r"%E\dS", element):
             pending += "%S"
             digits = int(element[2])
             if digits:
                 parts.append(_format_time(value, pending + "."))
-                parts.append(_build(f"left(strftime(v, '%f'), {digits})", value))
+                parts.append(_build(f"left(strftime(v, '%f000'), {digits})", value))
                 pending = ""
         elif element.startswith("%") and element in _RENAMED:
             pending += plain
@@ -86,22 +91,17 @@ def translate_time_format(node: Any, text: str) -> None:
             pending += element
         else:
             raise build_translation_error(node, text, f"Write the format without '{element}'.")
-    if pending or not parts:
+    if pending:
         parts.append(_format_time(value, pending))
-    node.replace(_concatenate(parts))
+    node.replace(_concatenate(parts) if parts else exp.Literal.string(""))
 
 
 def _refuse_element(node: Any, element: str, text: str) -> None:
-    """Refuse an element that has no value, or one that is not known here.
-
-    sqlglot has replaced some elements, so that the text that BigQuery prints for one without a value is not
-    known either.
-    """
+    """Refuse an element that has no value, or one that is not known here."""
     if node.args.get("zone") is not None and element in _OFFSETS:
         raise build_translation_error(node, text, f"Remove '{element}', or the time zone.")
     if element.startswith("%") and element[-1] in _LACKED.get(type(node.this).__name__, ""):
-        shown = "%e" if element == "%-d" else element
-        raise build_translation_error(node, text, f"Remove '{shown}', which the value lacks.")
+        raise build_translation_error(node, text, f"Remove '{element}', which the value lacks.")
 
 
 def _find_time(node: Any) -> Any:

@@ -17,7 +17,7 @@ from .calls import (
     list_operands,
 )
 from .casts import NUMERIC
-from .sql import SqlError, build_translation_error, describe_position, find_second_argument
+from .sql import SqlError, build_translation_error, describe_position, find_argument
 
 _Translation = Callable[[Any, str], None]
 
@@ -158,35 +158,6 @@ def _translate_text_aggregate(node: Any, _: str) -> None:
     node.replace(exp.Anonymous(this="ARRAY_TO_STRING", expressions=[sliced, separator.copy()]))
 
 
-def _translate_unix(divisor: int) -> _Translation:
-    """Return the translation to whole units since 1970, rounded down."""
-
-    def translate(node: Any, _: str) -> None:
-        from sqlglot import expressions as exp
-
-        micros = exp.Anonymous(this="EPOCH_US", expressions=[node.this.copy()])
-        node.replace(call("floor_divide", micros, exp.Literal.number(divisor)))
-
-    return translate
-
-
-def _translate_date_from_unix(node: Any, _: str) -> None:
-    from sqlglot import expressions as exp
-
-    node.replace(exp.cast(node.copy(), "DATE"))
-
-
-def _translate_time(node: Any, _: str) -> None:
-    """Make the TIME of a TIMESTAMP, in its zone or in UTC."""
-    from sqlglot import expressions as exp
-
-    zone = node.args.get("zone")
-    is_formatted = isinstance(node.parent, exp.TimeToStr)
-    if zone is None and not is_formatted and not isinstance(node.this, exp.Literal):
-        moment = exp.cast(node.this.copy(), "TIMESTAMP", dialect="duckdb")
-        node.replace(exp.cast(moment, "TIME"))
-
-
 def _translate_string(node: Any, _: str) -> None:
     zone = node.args.get("zone")
     node.replace(
@@ -267,6 +238,36 @@ def _check_groups(node: Any, text: str) -> None:
         )
 
 
+def _refuse_groups(node: Any, text: str) -> None:
+    """Refuse a pattern whose groups are not known, or with a group: its place is what BigQuery returns."""
+    from sqlglot import expressions as exp
+
+    pattern = node.expression
+    try:
+        groups = re.compile(pattern.name).groups
+    except re.error:
+        groups = 1
+    if not (pattern.is_string or isinstance(pattern, exp.RawString | exp.Null)) or groups:
+        raise build_translation_error(node, text, "Write the pattern as a text without groups.")
+
+
+def _translate_array_concat(node: Any, _: str) -> None:
+    """Return null when an array is null, which DuckDB takes for an empty one."""
+    joined = node.this
+    for each in node.expressions:
+        joined = call("array_concat", joined, each)
+    node.replace(joined.copy())
+
+
+def _translate_array_text(node: Any, _: str) -> None:
+    """Return null for a null separator."""
+    from sqlglot import expressions as exp
+
+    if not node.expression.is_string:
+        is_null = exp.Is(this=node.expression.copy(), expression=exp.Null())
+        node.replace(exp.case().when(is_null, exp.Null()).else_(node.copy()))
+
+
 def _check_offset(node: Any, text: str) -> None:
     """Refuse an offset of LAG or LEAD that may be negative, with which DuckDB looks to the other side."""
     from sqlglot import expressions as exp
@@ -318,10 +319,14 @@ def _find_path(node: Any, text: str) -> Any:
     """
     from sqlglot import expressions as exp
 
-    path = find_second_argument(text, node.meta.get("start"))
+    path = find_argument(text, node.meta.get("start"), 1)
     if path is None:
         raise build_translation_error(node, text, "Write the path as a text in quotes.")
     try:
+        if "['" in path and not str(node.meta.get("bigquery_name")).upper().startswith(
+            "JSON_EXTRACT"
+        ):
+            raise ExtractionPathError('the name stands in double quotes, as in $."a.b"')
         steps = read_path(path)
     except ExtractionPathError as error:
         raise SqlError(
@@ -350,14 +355,6 @@ def _translate_error(node: Any, _: str) -> None:
     node.replace(call("error", *node.expressions))
 
 
-def _translate_current_time(node: Any, _: str) -> None:
-    from sqlglot import expressions as exp
-
-    zone = node.this.copy() if node.this else exp.Literal.string("UTC")
-    moment = exp.AtTimeZone(this=exp.CurrentTimestamp(), zone=zone)
-    node.replace(exp.cast(exp.paren(moment), "TIME"))
-
-
 _NAMED: Final[dict[str, _Translation]] = {
     "ERROR": _translate_error,
     "IEEE_DIVIDE": _translate_ieee_division,
@@ -380,6 +377,8 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "Atanh": _call("atanh"),
     "Ascii": _call("ascii"),
     "ArrayAgg": _translate_array_aggregate,
+    "ArrayConcat": _translate_array_concat,
+    "ArrayToString": _translate_array_text,
     "ArrayFirst": _translate_array_end(1),
     "ArrayLast": _translate_array_end(-1),
     "ArraySlice": _translate_array_slice,
@@ -388,9 +387,7 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "CodePointsToBytes": _call("code_points_to_bytes"),
     "CodePointsToString": _call("code_points_to_string"),
     "CountIf": _translate_conditional_count,
-    "CurrentTime": _translate_current_time,
     "Cosh": _call("cosh"),
-    "DateFromUnixDate": _translate_date_from_unix,
     "Exp": _calculate("exp"),
     "FarmFingerprint": _call("farm_fingerprint"),
     "GenerateSeries": _translate_series,
@@ -400,15 +397,19 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "JSONExtractArray": _call_with_path("json_parts"),
     "JSONExtractScalar": _call_with_path("json_value"),
     "JSONExtract": _translate_json,
+    "JSONValueArray": _call_with_path("json_scalars"),
     "Left": _translate_size("left", "expression"),
+    "Levenshtein": _call("edit_distance"),
     "Like": _translate_like,
     "Ln": _calculate("ln"),
     "Log": _calculate("log"),
+    "Lower": _call("lower"),
     "JSONFormat": _translate_to_json,
     "Normalize": _translate_normalize,
     "Pow": _calculate("pow"),
     "RegexpExtract": _check_groups,
     "RegexpExtractAll": _check_groups,
+    "RegexpInstr": _refuse_groups,
     "Repeat": _translate_size("repeat", "times"),
     "Reverse": _call("reverse"),
     "Right": _translate_size("right", "expression"),
@@ -421,13 +422,9 @@ FUNCTIONS: Final[dict[str, _Translation]] = {
     "StrPosition": _translate_position,
     "String": _translate_string,
     "Substring": _translate_substring,
-    "Time": _translate_time,
     "ToCodePoints": _call("to_code_points"),
     "Translate": _call("translate"),
     "Trim": _translate_trim,
-    "TsOrDsToTime": _translate_time,
     "Unicode": _call("unicode"),
-    "UnixMillis": _translate_unix(1000),
-    "UnixSeconds": _translate_unix(1_000_000),
     "Upper": _call("upper"),
 }

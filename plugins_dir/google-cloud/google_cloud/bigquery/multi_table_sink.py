@@ -16,7 +16,7 @@ from localcdap.api import (
 )
 from localcdap.api.rules import check_reference_name
 from localcdap.api.tables import TableLoading, TableWrite
-from localcdap.plugin_lib.spark.columns import get_column
+from localcdap.plugin_lib.spark.columns import get_column, write_record
 
 from ..account import WITHOUT_EFFECT, BigQueryConfig
 from ..multi_sinks import SPLIT, check_split_field, find_destinations, flexible_field
@@ -172,5 +172,6 @@ def _check_nulls(
     strict = [number for number, each in fields if each and not each.schema.is_nullable]
     if not strict or not context.input_schema.field(name).schema.is_nullable:  # type: ignore[union-attr]
         return value.alias(name)
-    failed = context.raising(f.lit(f"Field '{name}' is null, which its table does not allow."))
+    message = f.lit(f"Field '{name}' is null, which its table does not allow.")
+    failed = context.raising(message, write_record())
     return f.when(value.isNull() & which.isin(strict), failed).otherwise(value).alias(name)

@@ -38,6 +38,8 @@ def check_ranges(parsed: Any, text: str) -> None:
             _find_smallest(node)
         elif isinstance(node, exp.Order):
             _sort_nan(node)
+        elif isinstance(node, exp.Join):
+            _join_without_nan(node)
 
 
 def _check_calculation(node: Any, text: str) -> None:
@@ -140,23 +142,105 @@ def _find_smallest(node: Any) -> None:
 
 
 def _sort_nan(order: Any) -> None:
-    """Put NaN before all numbers, where the values are not columns of the result."""
+    """Put NaN before all numbers."""
     from sqlglot import expressions as exp
 
     parent = order.parent
-    is_distinct = isinstance(parent, exp.Select) and parent.args.get("distinct")
-    has_range = isinstance(parent, exp.Window) and parent.args.get("spec") is not None
-    is_aggregate = isinstance(order.this, exp.Distinct)
-    if is_distinct or has_range or is_aggregate or isinstance(parent, exp.SetOperation):
+    if isinstance(order.this, exp.Distinct):
+        _sort_distinct(order)
         return
-    names = {each.alias for each in parent.expressions} if isinstance(parent, exp.Select) else set()
+    if _is_range_of_values(parent):
+        return  # one number is needed, and the ranges of NaN are those of BigQuery
     ordered = []
     for each in order.expressions:
-        value = each.this
-        is_named = isinstance(value, exp.Column) and not value.table and value.name in names
-        if not (find_type(value) in _NEVER_NAN or isinstance(value, exp.Literal) or is_named):
+        value = _find_shown(each.this, parent)
+        if find_type(value) not in _NEVER_NAN and not isinstance(value, exp.Literal):
             first = each.copy()
             first.set("this", call("is_no_nan", value))
             ordered.append(first)
         ordered.append(each.copy())
     order.set("expressions", ordered)
+
+
+def _is_range_of_values(window: Any) -> bool:
+    """Return whether the frame of a window ends at values, as in RANGE BETWEEN 1 PRECEDING AND …"""
+    from sqlglot import expressions as exp
+
+    spec = window.args.get("spec") if isinstance(window, exp.Window) else None
+    if spec is None or spec.args.get("kind") != "RANGE":
+        return False
+    return any(isinstance(spec.args.get(end), exp.Expression) for end in ("start", "end"))
+
+
+def _find_shown(value: Any, parent: Any) -> Any:
+    """Return the column of a result that a name or number in its ORDER BY means, by its place."""
+    from sqlglot import expressions as exp
+
+    first = parent
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    if not isinstance(first, exp.Select):
+        return value
+    shown = list(first.expressions)
+    if isinstance(value, exp.Literal):
+        place = int(value.name) if value.is_int else 0
+    elif isinstance(value, exp.Column) and not value.table:
+        names = [each.alias for each in shown]
+        place = names.index(value.name) + 1 if value.name in names else 0
+    else:
+        return value
+    has_star = any(each.is_star for each in shown[:place])
+    if not 1 <= place <= len(shown) or has_star:
+        return value
+    if find_type(shown[place - 1].unalias()) in _NEVER_NAN:
+        return exp.Literal.number(place)
+    return exp.PositionalColumn(this=exp.Literal.number(place))
+
+
+def _sort_distinct(order: Any) -> None:
+    """Sort the elements of ARRAY_AGG with DISTINCT, which DuckDB sorts by nothing else than themselves."""
+    from sqlglot import expressions as exp
+
+    aggregate = order.find_ancestor(exp.ArrayAgg)
+    if aggregate is None or find_type(order.this.expressions[0]) in _NEVER_NAN:
+        return
+    whole, limit = aggregate, order.parent
+    while type(whole.parent).__name__ in _MODIFIERS and whole.arg_key == "this":
+        whole = whole.parent
+    sorted_list = whole.copy()
+    if isinstance(limit, exp.Limit):
+        inner = sorted_list.find(exp.Limit)
+        inner.replace(inner.this.copy())
+    is_last = exp.true() if order.expressions[0].args.get("desc") else exp.false()
+    sorted_list = call("place_nan", sorted_list, is_last)
+    if isinstance(limit, exp.Limit):
+        arguments = [sorted_list, exp.Literal.number(1), limit.expression.copy()]
+        sorted_list = exp.Anonymous(this="LIST_SLICE", expressions=arguments)
+    whole.replace(sorted_list)
+
+
+def _join_without_nan(join: Any) -> None:
+    """Leave out rows of a JOIN with USING whose NaN would meet one: it is equal to nothing in BigQuery.
+
+    A FULL JOIN is left as it is.
+    """
+    from sqlglot import expressions as exp
+
+    names, side = join.args.get("using"), join.side
+    select = join.parent
+    if not names or side == "FULL" or not isinstance(select, exp.Select):
+        return
+    relation = join.this
+    if side == "RIGHT":
+        source = select.args.get("from_") or select.args.get("from")
+        if len(select.args["joins"]) > 1 or source is None:
+            return
+        relation = source.this
+    if isinstance(relation, exp.Unnest):
+        return
+    name = relation.alias_or_name
+    alias = exp.TableAlias(this=exp.to_identifier(name)) if name else None
+    kept = relation.copy()
+    conditions = [call("is_no_nan", exp.column(each.copy())) for each in names]
+    rows = exp.select("*").from_(kept).where(exp.and_(*conditions))
+    relation.replace(exp.Subquery(this=rows, alias=alias))

@@ -106,7 +106,7 @@ FORMAT_TIME         this:C format:S                               = S
 FORMAT_TIMESTAMP    this:P format:S zone?:S                       = S
 FROM_BASE64         this:S                                        = B
 FROM_HEX            this:S                                        = B
-GENERATE_ARRAY      start:IFN end:IFN step?:IFN                   = A
+GENERATE_ARRAY      start:I end:I step?:I                         = A
 GENERATE_DATE_ARRAY start:D end:D step?:.                         = A
 GENERATE_TIMESTAMP_ARRAY start:P end:P step:.                     = A
 GENERATE_UUID                                                     = S
@@ -251,7 +251,7 @@ UNITS: Final = {
     "DATETIME_DIFF": TIME_UNITS | _DATES,
     "DATETIME_SUB": TIME_UNITS | _ADDED,
     "DATETIME_TRUNC": TIME_UNITS | _DATES,
-    "LAST_DAY": _DATES - {"DAY"},
+    "LAST_DAY": _DATES - {"DAY", "ISOYEAR"},
     "TIME_ADD": TIME_UNITS,
     "TIME_DIFF": TIME_UNITS,
     "TIME_SUB": TIME_UNITS,

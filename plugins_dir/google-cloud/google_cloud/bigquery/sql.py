@@ -96,20 +96,25 @@ def tokenize(text: str) -> Sequence[Any]:
     return tuple(Dialect.get_or_raise(_BIGQUERY).tokenize(text))
 
 
-def find_second_argument(text: str, start: int | None) -> str | None:
-    """Return the text of a call's second argument, ``$`` if it has none, None if it is not a literal."""
+def find_argument(text: str, start: int | None, wanted: int) -> str | None:
+    """Return the text of an argument of a call; None if it is not a literal.
+
+    :param start: where the call begins.
+    :param wanted: the number of the argument, from 0. ``$`` is the text of a missing one.
+    """
     tokens = tokenize(text)
     at = next((at for at, token in enumerate(tokens) if token.start == start), None)
-    depth = 0
-    for number in range(at + 1, len(tokens)) if at is not None else ():
-        kind = tokens[number].token_type.name
+    depth, number = 0, -1
+    for place in range(at + 1, len(tokens)) if at is not None else ():
+        kind = tokens[place].token_type.name
         depth += (kind in ("L_PAREN", "L_BRACKET")) - (kind in ("R_PAREN", "R_BRACKET"))
         if depth == 0:
             return "$"
-        if kind == "COMMA" and depth == 1:
-            path, after = tokens[number + 1], tokens[number + 2].token_type.name
-            is_text = path.token_type.name in ("STRING", "RAW_STRING") and after == "R_PAREN"
-            return str(path.text) if is_text else None
+        number += depth == 1 and kind in ("COMMA", "L_PAREN")
+        if number == wanted:
+            found, after = tokens[place + 1], tokens[place + 2].token_type.name
+            is_text = found.token_type.name in ("STRING", "RAW_STRING")
+            return str(found.text) if is_text and after in ("COMMA", "R_PAREN") else None
     return None
 
 

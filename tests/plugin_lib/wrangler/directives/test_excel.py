@@ -9,7 +9,7 @@ import zipfile
 import openpyxl
 import pytest
 
-from localcdap.plugin_lib.wrangler.directives.excel import format_cell_date
+from localcdap.files.cell_texts import format_cell_date
 from tests.plugin_lib.wrangler.directives.recipes import run, run_failing
 
 MOMENT = datetime.datetime(2017, 3, 5, 15, 4, 9, 250_000)
@@ -67,13 +67,13 @@ def test_sheets_and_formulas():
     ("format", "text"),
     [
         ("m/d/yy", "3/5/17"),
-        ("mm-dd-yy", "3/5/17"),
+        ("mm-dd-yy", "03-05-17"),
         ("yyyy-mm-dd hh:mm:ss", "2017-03-05 15:04:09"),
         ("d-mmm-yy", "5-Mar-17"),
         ("[$-409]dddd, mmmm d, yyyy;@", "Sunday, March 5, 2017"),
         ("h:mm AM/PM", "3:04 PM"),
-        ("hh:mm a/p", "03:04 P"),
-        ("mm:ss.0", "04:09.2"),
+        ("hh:mm a/p", "03:04 PM"),
+        ("mm:ss.0", "04:09.3"),
         ("mmmmm ddd", "M Sun"),
         ('yyyy"year" \\m m', "2017year m 3"),
     ],

@@ -252,3 +252,18 @@ def test_any_text_is_read_or_refused(text):
         read_json(text)
     except JsonError:
         return
+
+
+@pytest.mark.parametrize(
+    ("recipe", "value"),
+    [
+        ("parse-as-json :u 1", None),
+        ("json-path :u :v '$.a[0]'", Decimal(18446744073709551616)),
+        ("set-column :v json:Select(json:parse(u), '$.a[0]')", 18446744073709551616),
+        ("set-column :v json:stringify(json:parse(u))", '{"a":[18446744073709551616]}'),
+    ],
+)
+def test_whole_numbers_beyond_64_bits_keep_their_digits_wherever_json_is_read(recipe, value):
+    (row,) = run(recipe, {"u": '{"a": [18446744073709551616]}'})
+    assert row.get("v") == value
+    assert value is not None or row["u_a"] == [18446744073709551616]
