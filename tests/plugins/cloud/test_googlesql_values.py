@@ -63,8 +63,14 @@ def evaluate(engine: duckdb.DuckDBPyConnection, expression: str) -> str | None:
 
 @pytest.mark.parametrize("name", VALUES)
 def test_expressions_have_the_values_of_googlesql(engine: duckdb.DuckDBPyConnection, name: str):
-    found = {expression: evaluate(engine, expression) for expression, _ in VALUES[name]}
-    assert found == dict(VALUES[name])
+    values = VALUES[name][::4]
+    assert {each: evaluate(engine, each) for each, _ in values} == dict(values)
+
+
+@pytest.mark.slow
+def test_all_expressions_have_the_values_of_googlesql(engine: duckdb.DuckDBPyConnection):
+    values = dict(value for group in VALUES.values() for value in group)
+    assert {each: evaluate(engine, each) for each in values} == values
 
 
 _TABLES = {
