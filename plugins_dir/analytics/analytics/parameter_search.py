@@ -206,6 +206,7 @@ class _Search:
         self._request = request
         self._metric = request.metric or get_metrics(experiment)[0]
         self._labels: list[str] = []
+        self._facts = TrainingFacts.of_split(experiment, split, request.handle_invalid)
 
     def run(self) -> dict[str, Any]:
         candidates = [_Candidate(each) for each in self._request.list_combinations()]
@@ -237,6 +238,7 @@ class _Search:
         if self._is_class:
             indexer, data, _ = index_outcome(self._outcome, self._label, data, data)
             self._labels = list(indexer.labels)
+            self._facts.classes = len(self._labels)
         fold = f.floor(f.rand(self._request.seed) * self._request.folds).cast("int")
         return data.withColumn(_FOLD, fold)
 
@@ -266,13 +268,8 @@ class _Search:
 
     def _evaluate(self, varied: Mapping[str, str], rest: DataFrame, held: DataFrame) -> Metrics:
         algorithm = str(self._request.algorithm)
-        facts = TrainingFacts(
-            outcome=self._outcome,
-            is_class=self._is_class,
-            inputs=len(self._columns.vector),
-            classes=len(self._labels) if self._is_class else None,
-        )
-        values = fit_parameters(algorithm, fill_hyperparameters(algorithm, varied), facts)
+        filled = fill_hyperparameters(algorithm, varied)
+        values = fit_parameters(algorithm, filled, self._facts)
         estimator = create_estimator(
             algorithm,
             values,
