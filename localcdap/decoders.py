@@ -10,12 +10,14 @@ localcdap.
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, overload
 
 import msgspec
+from msgspec import inspect
 
 _T = TypeVar("_T")
 DecodeHook: TypeAlias = Callable[[Any, Any], Any]
@@ -69,6 +71,61 @@ def convert(value: Any, type: Any, *, strict: bool = True, hook: DecodeHook | No
     """
     _get_msgpack_decoder(type, hook)  # makes msgspec build what it knows of the type
     return msgspec.convert(value, type, strict=strict, dec_hook=hook)
+
+
+def decode_json_leniently(data: bytes, type: Any, *, hook: DecodeHook | None = None) -> Any:
+    """Decode JSON as a value of the given type, as Gson reads the field of a class.
+
+    Where a text is expected, a number or a boolean is that text, a number with the digits that it has
+    (Gson ``TypeAdapters.STRING``); where a number or a boolean is expected, a text may hold it.
+
+    >>> decode_json_leniently(b'[5, 1.10, true, "a"]', list[str])
+    ['5', '1.10', 'true', 'a']
+
+    :raises msgspec.ValidationError: when the value is of another type; the message says where.
+    :raises msgspec.DecodeError: when the data is not JSON.
+    :raises RecursionError: when it is nested too deeply.
+    """
+    try:
+        return decode_json(data, type, hook=hook)
+    except msgspec.ValidationError:
+        value = json.loads(data, parse_float=_Literal)
+        value = _read_scalars(value, inspect.type_info(type))
+        return convert(value, type, strict=False, hook=hook)
+
+
+class _Literal(str):
+    """The digits of a number with a fraction or an exponent."""
+
+
+def _read_scalars(value: Any, wanted: inspect.Type | None) -> Any:
+    """Return a value with texts for the scalars of which a type wants the text; None is any type."""
+    members = wanted.types if isinstance(wanted, inspect.UnionType) else (wanted,)
+    if isinstance(value, list):
+        items = [getattr(each, "item_type", None) for each in members]
+        item = next(filter(None, items), None)
+        return [_read_scalars(each, item) for each in value]
+    if isinstance(value, dict):
+        types = _find_value_types(members)
+        return {name: _read_scalars(each, types(name)) for name, each in value.items()}
+    if isinstance(value, (int, float, _Literal)) and any(
+        isinstance(each, inspect.StrType) for each in members
+    ):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    return float(value) if isinstance(value, _Literal) else value
+
+
+def _find_value_types(
+    members: Sequence[inspect.Type | None],
+) -> Callable[[str], inspect.Type | None]:
+    """Return what finds the type of a member of an object by its name."""
+    for each in members:
+        if isinstance(each, inspect.DictType):
+            value_type = each.value_type
+            return lambda _: value_type
+        if isinstance(each, (inspect.StructType, inspect.DataclassType, inspect.TypedDictType)):
+            return {field.encode_name: field.type for field in each.fields}.get
+    return lambda _: None
 
 
 def check_type(type: Any) -> None:

@@ -23,7 +23,8 @@
     ├── IncapableError            plugins of a pipeline lack capabilities that the run requires
     ├── DatasetAccessError        a method of a dataset calls one that does more than itself
     ├── PluginError               user code raised, crashed, hung or exceeded its memory
-    │   └── SessionLostError      … the process of a session crashed or was ended; what it kept is gone
+    │   ├── SessionLostError      … the process of a session crashed or was ended; what it kept is gone
+    │   └── ApplicationLostError  … the process of an application ended in a call, or did not start
     ├── StageError                a stage failed during a run; has the stage
     ├── ProgramFailureError       a plugin classifies its own error; has category, reason, type and code
     ├── OAuthError                an OAuth provider gives no token; has the status of its answer
@@ -271,6 +272,12 @@ class PluginError(LocalcdapError):
 class SessionLostError(PluginError):
     """The process of a session crashed or was ended, with all that its calls kept; another call begins
     again in a new process.
+    """
+
+
+class ApplicationLostError(PluginError):
+    """The process of a system application ended during a call, was ended because it took too long, or could
+    not be started. What the caller asked for is not at fault; another call starts the process again.
     """
 
 

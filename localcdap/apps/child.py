@@ -13,7 +13,6 @@ import re
 import sys
 import threading
 import traceback
-import typing
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -30,10 +29,17 @@ from localcdap.api.app.routes import (
     AnswerError,
     RouteHandler,
     RouteParameter,
+    decode_body,
     find_http_status,
     find_route_handlers,
 )
-from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError, PluginError
+from localcdap.api.errors import (
+    ApplicationLostError,
+    BadRequestError,
+    LocalcdapError,
+    NotFoundError,
+    PluginError,
+)
 from localcdap.api.security import Permission
 from localcdap.api.serialization.value_types import decode_schema, encode_schema
 from localcdap.apps.context import AppContext
@@ -43,7 +49,7 @@ from localcdap.artifacts.loading import load_application, summarize_error, user_
 from localcdap.artifacts.model import ApplicationRef
 from localcdap.datasets.listeners import TableListenerDelivery
 from localcdap.datasets.transactions import TransactionService
-from localcdap.decoders import convert, decode_json, decode_msgpack
+from localcdap.decoders import convert, decode_msgpack
 from localcdap.processes.limits import limit_memory
 from localcdap.processes.tree import fork_below_parent
 from localcdap.rpc.client import Client
@@ -205,17 +211,11 @@ class _Arguments:
         return next(found, None)
 
     def _read_body(self, parameter: RouteParameter) -> Any:
-        body = self._request.body
+        body = decode_body(self._request.body, parameter.type)
         if body is None:
             self._add_missing(parameter, "The body is missing.")
             return parameter.default
-        taken = typing.get_args(parameter.type) or (parameter.type,)
-        if isinstance(body, bytes) and bytes not in taken:
-            try:
-                body = body.decode() if str in taken else decode_json(body)
-            except (UnicodeDecodeError, msgspec.DecodeError) as error:
-                raise BadRequestError(str(error)) from None
-        return convert(body, parameter.type, hook=decode_schema)
+        return body
 
     def _add_missing(self, parameter: RouteParameter, message: str) -> None:
         if parameter.required:
@@ -340,7 +340,7 @@ class AppEndpoint:
     def load(self) -> None:
         """Load the application; called once, before any other method.
 
-        :raises PluginError: when its code raises.
+        :raises ApplicationLostError: when its code raises.
         """
         ref, host = self._order.app, Client(self._order.host)
         name = ref.application.name
@@ -361,7 +361,7 @@ class AppEndpoint:
         try:
             self._runtime = AppRuntime(load_application(ref), context, listen)
         except (Exception, SystemExit) as error:
-            raise self._to_plugin_error(error) from error
+            raise self._describe_failure(ApplicationLostError, error) from error
 
     def answer(self, request: AppRequest) -> AppAnswer:
         """See :meth:`localcdap.apps.child.AppRuntime.answer`."""
@@ -383,12 +383,12 @@ class AppEndpoint:
         except LocalcdapError:
             raise
         except Exception as error:
-            raise self._to_plugin_error(error) from error
+            raise self._describe_failure(PluginError, error) from error
 
-    def _to_plugin_error(self, error: BaseException) -> PluginError:
+    def _describe_failure(self, kind: type[PluginError], error: BaseException) -> PluginError:
         ref = self._order.app
         path = Path(ref.path)
-        return PluginError(
+        return kind(
             f"Application '{ref.application.name}': {summarize_error(error, path)}",
             traceback=user_frames(error, path),
         )

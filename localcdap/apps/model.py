@@ -29,7 +29,7 @@ class AppRequest(msgspec.Struct):
     """The path, which begins with ``/``; special characters are percent-encoded."""
     query: dict[str, str | list[str]] = {}
     body: Any = None
-    """A plain value; bytes and texts are passed unchanged to methods that take them."""
+    """The bytes of the body, or a plain value in their place; see :func:`localcdap.api.app.decode_body`."""
     service: str | None = None
     """The name of the service; None for the only one."""
     headers: dict[str, str] = {}

@@ -21,7 +21,7 @@ from typing import Final, NoReturn, TypeVar
 
 import msgspec
 
-from localcdap.api.errors import HostError, HostLostError, PluginError
+from localcdap.api.errors import ApplicationLostError, HostError, HostLostError
 from localcdap.apps.child import ENDPOINT, AppEndpoint, AppStartRequest
 from localcdap.apps.model import AppAnswer, AppRequest
 from localcdap.apps.platform import AppServices
@@ -60,7 +60,7 @@ class AppProcess:
     :param checks: those of the calls that it makes for its caller.
     :param transactions: a service for this process only; its open transactions are rolled back when the
         process ends.
-    :raises PluginError: when the process cannot be started, or the application's code raises.
+    :raises ApplicationLostError: when the process cannot be started, or the application's code raises.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class AppProcess:
     def answer(self, request: AppRequest, limit_s: float) -> AppAnswer:
         """Call a service of the application.
 
-        :raises PluginError: when the process ended, or did not answer in time; it is then ended.
+        :raises ApplicationLostError: when the process ended, or did not answer in time; it is then ended.
         """
         what = f"while it answered {request.method} {request.path}"
         with self._translate_errors(what, limit_s):
@@ -146,7 +146,8 @@ class AppProcess:
     def deliver(self, listener: str, limit_s: float) -> int:
         """Deliver the waiting events to a listener.
 
-        :raises PluginError: as for :meth:`answer`, and when the listener raised.
+        :raises ApplicationLostError: as for :meth:`answer`.
+        :raises PluginError: when the listener raised.
         """
         with self._translate_errors(f"in listener '{listener}'", limit_s):
             return self._get_endpoint(limit_s).deliver(listener)
@@ -194,7 +195,7 @@ class AppProcess:
             self._raise_lost(error, what)
         except TimeoutError:
             self.close()
-            raise PluginError(
+            raise ApplicationLostError(
                 f"Application '{self._name}' was ended because it took more than {limit_s:g} s {what}.",
                 "Look for an endless loop or a slow call in it, or raise app.time_limit_s.",
             ) from None
@@ -239,7 +240,7 @@ class AppProcess:
     def _raise_lost(self, error: Exception, what: str) -> NoReturn:
         """Close the process and report how it ended.
 
-        :raises PluginError: always.
+        :raises ApplicationLostError: always.
         """
         with contextlib.suppress(subprocess.TimeoutExpired):
             if self._popen is not None:
@@ -252,7 +253,7 @@ class AppProcess:
             how = f"was ended by {signal.Signals(-code).name}"
         else:
             how = f"ended its process with exit code {code}"
-        raise PluginError(
+        raise ApplicationLostError(
             f"Application '{self._name}' {how} {what}.",
             "The next call starts it again.",
             traceback=self._output.lines,
@@ -308,7 +309,7 @@ class AppProcesses:
 
         :param service: the service that is called; "" for a listener.
         :param instances: how many processes may answer the calls of the service.
-        :raises PluginError: when it cannot be started, or as the call raises.
+        :raises ApplicationLostError: when it cannot be started, or as the call raises.
         """
         slot = self._get_slot(app.application.name)
         process = slot.take(app, self._start, service, instances)
@@ -327,7 +328,7 @@ class AppProcesses:
 
         Processes that are too many end after their last call.
 
-        :raises PluginError: when one cannot be started.
+        :raises ApplicationLostError: when one cannot be started.
         """
         self._get_slot(app.application.name).scale(app, self._start, service, instances)
 

@@ -201,7 +201,8 @@ class AppService:
         answer with its status.
 
         :raises NotFoundError: when there is no such application.
-        :raises PluginError: when the process cannot be started, ends during the call, or takes too long.
+        :raises ApplicationLostError: when the process cannot be started, ends during the call, or takes too
+            long.
         """
         app, wanted = self._find(name), _name_service(request)
         services = [each.name for each in app.application.services]
@@ -234,7 +235,7 @@ class AppService:
         :param instances: from 1 to 32.
         :raises NotFoundError: when there is no such application or service; the message lists them.
         :raises BadRequestError: when the number is out of range, or the service must be named.
-        :raises PluginError: when a process cannot be started.
+        :raises ApplicationLostError: when a process cannot be started.
         """
         app = self._find(name)
         chosen = _choose_service(app, service)

@@ -13,6 +13,7 @@ from localcdap.api.security import Permission
 from localcdap.artifacts.model import SYSTEM_NAMESPACE, DatasetModule
 from localcdap.artifacts.module_rules import is_refusal
 from localcdap.artifacts.service import ArtifactService
+from localcdap.files.atomic import FileReplacement
 from localcdap.rpc.methods import non_idempotent
 from localcdap.security.access import of_namespace, requires
 from localcdap.store import dataset_catalog as catalog
@@ -206,7 +207,13 @@ def _replace_file(source: Path, place: Path) -> Iterator[Callable[[], None]]:
 
 
 def _install(source: Path, place: Path) -> None:
-    """Copy to a hidden name beside the place first, so that nobody reads a half of it."""
+    """Copy to a hidden name beside the place first, so that nobody reads a half of it. A file that is
+    replaced by one keeps its mode and its link.
+    """
+    if source.is_file() and not place.is_dir():
+        with FileReplacement(place, is_synced=False) as replacement:
+            shutil.copyfile(source, replacement.new_file)
+        return
     hidden = place.with_name(f".{place.name}.new")
     _remove_path(hidden)
     _copy(source, hidden)

@@ -12,15 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn, Self, TypeVar, cast
 
-import msgspec
-
 from localcdap.api.app.application import SystemApplication, describe_application
 from localcdap.api.app.events import SYSTEM_NAMESPACE, SystemEventListener
 from localcdap.api.app.jobs import JobRequest
 from localcdap.api.connector import SampleRequest
 from localcdap.api.errors import BadRequestError, HostError
 from localcdap.api.locations import Locations
-from localcdap.api.serialization.value_types import encode_schema
 from localcdap.apps.child import AppRuntime
 from localcdap.apps.context import AppContext
 from localcdap.apps.jobs.service import JobService
@@ -213,14 +210,13 @@ class AppTester:
         query: dict[str, Any],
         headers: Mapping[str, str] | None = None,
     ) -> AppAnswer:
-        sent = msgspec.to_builtins(body, builtin_types=(bytes,), enc_hook=encode_schema)
         texts = {
             name: [_to_query_text(each) for each in value]
             if isinstance(value, list)
             else _to_query_text(value)
             for name, value in query.items()
         }
-        request = AppRequest(method, path, texts, sent, service, dict(headers or {}))
+        request = AppRequest(method, path, texts, body, service, dict(headers or {}))
         return self._runtime.answer(request)
 
     def _create_environments(self, folder: Path) -> EnvironmentFactory:

@@ -21,6 +21,7 @@ from localcdap.api.dataset.definition import DatasetChange
 from localcdap.api.errors import IncompatibleUpdateError, PluginError
 from localcdap.artifacts.model import PluginRef
 from localcdap.datasets.model import DatasetDetail, DatasetRequest, DatasetUpdate
+from localcdap.files.atomic import write_file
 from localcdap.home import Home
 from localcdap.host import Cdap, open_in_process
 from localcdap.runs.model import Run, RunRequest
@@ -121,7 +122,7 @@ class TemporaryInstance:
 
     def settings(self, text: str) -> None:
         """Write ``localcdap.toml``, which takes effect when the instance is opened next."""
-        self.home.settings_file.write_text(text, encoding="utf-8")
+        write_file(self.home.settings_file, text)
 
     def drop(self, artifact: str | Path, namespace: str = "default") -> Path:
         """Copy an artifact, a file or a folder, into the plugin folder, and return its new path.

@@ -18,6 +18,7 @@ from textual.widget import Widget
 
 from localcdap.api.errors import BadRequestError, LocalcdapError
 from localcdap.api.metadata import MetadataEntity
+from localcdap.files.atomic import write_internal_file
 from localcdap.tui import commands, machine
 from localcdap.tui.commands import (
     Command,
@@ -482,7 +483,7 @@ class BaseApp(InternalsApp):
         ]
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(commands.format_keymap_template(keys), encoding="utf-8")
+            write_internal_file(file, commands.format_keymap_template(keys).encode())
         except OSError as error:
             self.call_later(
                 self.show_notice, "The keymap file cannot be written.", str(error), "error"

@@ -53,6 +53,8 @@ class Misbehave(SystemJob):
         match context.arguments["how"]:
             case "raise":
                 raise ValueError("no luck")
+            case "divide":
+                context.spark.sql("SELECT 1 / id AS part FROM range(1)").collect()
             case "exit":
                 os._exit(3)
             case "memory":

@@ -175,6 +175,9 @@ def test_what_is_wrong_is_said_at_once_or_fails_the_job(client, lines):
         "FAILED",
         "Job 'misbehave' of application 'counting': ValueError: no luck",
     )
+    divided = client.wait(client.submit("misbehave", how="divide")).error or ""
+    assert divided.startswith("Job 'misbehave' of application 'counting': Division by zero.")
+    assert "JVM" not in divided
     ended = client.wait(client.submit("misbehave", how="exit"))
     assert ended.status == "FAILED"
     assert "It exited with code 3." in (ended.error or "")

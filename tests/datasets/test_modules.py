@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -121,6 +122,27 @@ def test_a_type_belongs_to_one_module_unless_it_is_forced(modules: Modules) -> N
     modules.artifacts.sync()
     assert modules.get_types() == expected
     assert not modules.artifacts.list_artifacts("default", errors=True)
+
+
+def test_a_module_that_is_replaced_or_restored_keeps_its_mode_and_its_link(
+    modules: Modules,
+) -> None:
+    modules.add("a-1.0.0.py", "one")
+    place, real = modules.plugins / "a-1.0.0.py", modules.plugins.parent / "real.py"
+    place.rename(real)
+    real.chmod(0o640)
+    place.symlink_to(real)
+
+    modules.add("a-1.0.0.py", "one", "two")
+
+    kept = real.read_text()
+    assert (place.is_symlink(), stat.S_IMODE(real.stat().st_mode)) == (True, 0o640)
+    assert kept == write_types("one", "two")
+    modules.create("x", "one")
+    with pytest.raises(ConflictError):
+        modules.add("a-1.0.0.py", "two")
+    assert (place.is_symlink(), stat.S_IMODE(real.stat().st_mode)) == (True, 0o640)
+    assert real.read_text() == kept
 
 
 def test_the_same_module_may_have_its_types_again(modules: Modules) -> None:

@@ -60,7 +60,16 @@ from localcdap.api.app.jobs import (
     SystemJob,
 )
 from localcdap.api.app.namespaces import NamespaceSummary, namespaced_table
-from localcdap.api.app.routes import AnswerError, Header, QueryParameter, delete, get, post, put
+from localcdap.api.app.routes import (
+    AnswerError,
+    Header,
+    QueryParameter,
+    decode_body,
+    delete,
+    get,
+    post,
+    put,
+)
 from localcdap.api.app.table import (
     Bound,
     ExportedRows,
@@ -170,6 +179,7 @@ __all__ = [
     "TransformedRecords",
     "UserPlugin",
     "application",
+    "decode_body",
     "decode_json",
     "delete",
     "get",

@@ -1,11 +1,11 @@
 """The routes of a service.
 
 A parameter of a method with a route is a path parameter when the path contains its name, as in
-``/experiments/{id}``; the parameter ``body`` is the body of the request; one whose type is ``Annotated`` with
-a :class:`Header` is a header of the request; every other is a query parameter, with a
-:class:`QueryParameter` one of another name. Each is converted to its annotated type. A path parameter of
-type :class:`NamespaceSummary` is the name of a namespace: the method gets that namespace, and is not called
-when there is none.
+``/experiments/{id}``; the parameter ``body`` is the body of the request, see :func:`decode_body`; one whose
+type is ``Annotated`` with a :class:`Header` is a header of the request; every other is a query parameter,
+with a :class:`QueryParameter` one of another name. Each is converted to its annotated type. A path parameter
+of type :class:`NamespaceSummary` is the name of a namespace: the method gets that namespace, and is not
+called when there is none.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
+import msgspec.inspect
 
 from localcdap.api.app.namespaces import NamespaceSummary
 from localcdap.api.errors import (
+    ApplicationLostError,
     BadRequestError,
     ConflictError,
     HostError,
@@ -37,13 +40,22 @@ from localcdap.api.errors import (
     UnauthorizedError,
 )
 from localcdap.api.security import Permission
-from localcdap.decoders import check_type
+from localcdap.api.serialization.value_types import decode_schema, encode_schema
+from localcdap.decoders import check_type, convert, decode_json_leniently
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 ROUTE_MARK: Final = "__localcdap_route__"
 BODY: Final = "body"
 _SEGMENT: Final = re.compile(r"[^{}/]+|\{[a-zA-Z_]\w*\}")
 _WITHOUT_BODY: Final = ("GET", "DELETE")
+_BOM: Final = b"\xef\xbb\xbf"
+"""What PowerShell writes before a text."""
+_BLANKS: Final = b" \t\r\n"
+_BINARY: Final = (
+    msgspec.inspect.BytesType,
+    msgspec.inspect.ByteArrayType,
+    msgspec.inspect.MemoryViewType,
+)
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -127,6 +139,48 @@ def delete(
 ) -> Callable[[_Method], _Method]:
     """Answer ``DELETE`` requests for a path."""
     return _build_decorator(Route("DELETE", path, status, operation, permission))
+
+
+def decode_body(body: Any, type: Any) -> Any:
+    """Return the body of a request as a value of the type of its parameter.
+
+    A parameter of the type ``bytes`` takes the body as it is, ``str`` its text in UTF-8, and every other
+    type its JSON, as leniently as Gson reads it; each may be optional. The header ``Content-Type`` does not
+    count.
+
+    :param body: the bytes of a request, or a value that takes their place in the same process: a text where
+        bytes or a text are wanted, else what JSON can represent.
+    :returns: None for a body that is empty, which HTTP cannot tell from a missing one.
+    :raises BadRequestError: when the body is not of the type, or no text in UTF-8.
+    """
+    form = _find_form(type)
+    if body is None:
+        return None
+    if not isinstance(body, (bytes, bytearray)):
+        is_text = isinstance(body, str) and form is not None
+        body = body.encode() if is_text else msgspec.json.encode(body, enc_hook=encode_schema)
+    data = bytes(body)
+    try:
+        if form is None:
+            data = data.removeprefix(_BOM).strip(_BLANKS)
+            return decode_json_leniently(data, type, hook=decode_schema) if data else None
+        return convert(form(data), type) if data else None
+    except (UnicodeDecodeError, msgspec.DecodeError) as error:
+        raise BadRequestError(str(error)) from None
+    except RecursionError:
+        raise BadRequestError("It is nested too deeply.") from None
+
+
+@lru_cache(maxsize=1024)
+def _find_form(type: Any) -> Callable[[bytes], bytes | str] | None:
+    """Return what makes a value of bytes or texts of the bytes of a body; None for a type that JSON has."""
+    found = msgspec.inspect.type_info(type)
+    members = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
+    kinds = [each for each in members if not isinstance(each, msgspec.inspect.NoneType)]
+    if kinds and all(isinstance(each, (*_BINARY, msgspec.inspect.StrType)) for each in kinds):
+        is_binary = any(isinstance(each, _BINARY) for each in kinds)
+        return bytes if is_binary else bytes.decode
+    return None
 
 
 class RouteParameter(msgspec.Struct, frozen=True):
@@ -268,6 +322,7 @@ _STATUSES: Final[tuple[tuple[int, tuple[type[Exception], ...]], ...]] = (
     (403, (UnauthorizedError,)),
     (404, (NotFoundError,)),
     (409, (ConflictError, TransactionConflictError)),
+    (503, (ApplicationLostError, HostError, TransactionTimeoutError)),
     (
         400,
         (
@@ -280,15 +335,15 @@ _STATUSES: Final[tuple[tuple[int, tuple[type[Exception], ...]], ...]] = (
             PluginError,
         ),
     ),
-    (503, (HostError, TransactionTimeoutError)),
 )
 
 
 def find_http_status(error: BaseException) -> int:
     """Return the HTTP status of an error: 500 for an unexpected one.
 
-    A plugin that fails is an error of the request that selected it: 400. An OAuth provider that gives no
-    token has a status of its own.
+    A plugin that fails is an error of the request that selected it: 400. An application without a process
+    cannot answer: 503, as from the router of CDAP (6.10 ``HttpRequestRouter``). An OAuth provider that
+    gives no token has a status of its own.
     """
     if isinstance(error, OAuthError):
         return error.status

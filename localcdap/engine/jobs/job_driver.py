@@ -18,7 +18,7 @@ from localcdap.api.app.jobs import SystemJob
 from localcdap.api.app.transactions import TransactionRunner
 from localcdap.api.errors import BadRequestError, LocalcdapError, NotFoundError, PluginError
 from localcdap.api.security import Principal
-from localcdap.artifacts.loading import load_application, to_plugin_error
+from localcdap.artifacts.loading import load_application, to_plugin_error, user_frames
 from localcdap.decoders import decode_json
 from localcdap.engine.driver.execution import prepare_plans
 from localcdap.engine.driver.progress_report import ProgressReport, create_status
@@ -34,6 +34,7 @@ from localcdap.engine.messages.spool import (
 from localcdap.engine.plan.contexts import RunContext
 from localcdap.engine.plan.planner import plan_flow
 from localcdap.engine.plan.resolution import ResolvedFlow
+from localcdap.engine.plan.spark_errors import explain_spark_error, get_condition
 from localcdap.messaging.consumer import SpoolWriter
 from localcdap.processes.limits import limit_memory
 from localcdap.security.principals import act_as
@@ -219,9 +220,12 @@ class JobDriver(RunDriver):
                 "Raise app.job_memory_mb in localcdap.toml, or the limit of this job.",
             ) from error
         except Exception as error:
-            raise to_plugin_error(
-                self._describe(), error, Path(self._job.application.path)
-            ) from error
+            path = Path(self._job.application.path)
+            if get_condition(error) is None:
+                raise to_plugin_error(self._describe(), error, path) from error
+            message, action, _ = explain_spark_error(error)
+            frames = user_frames(error, path)
+            raise PluginError(f"{self._describe()}: {message}", action, traceback=frames) from error
 
     def _describe(self) -> str:
         return f"Job '{self._job.job}' of application '{self._job.application.application.name}'"

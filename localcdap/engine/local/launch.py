@@ -28,7 +28,7 @@ import msgspec
 
 from localcdap.api.errors import EngineError
 from localcdap.engine.local.lost_task_errors import LOG_PROPERTY
-from localcdap.files.atomic import FileReplacement
+from localcdap.files.atomic import FileReplacement, write_internal_file
 from localcdap.processes.tree import end_child, interrupt_child
 
 OLDEST_VERSION: Final = 17
@@ -334,8 +334,7 @@ def _escape(value: str) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
+    write_internal_file(path, text.encode(), mode=0o600, is_synced=False)
 
 
 _LIMIT_S: Final = 300.0

@@ -291,6 +291,7 @@ class TrainModel(SystemJob):
                 skipped,
                 str(folder),
                 trained.report,
+                trained.hyperparameters,
             ),
         )
         return {"skippedRows": skipped}

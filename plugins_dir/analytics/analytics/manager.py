@@ -231,6 +231,7 @@ class ModelManager:
         request.check(found)
         if made.status is not SplitStatus.COMPLETE:
             raise ConflictError(f"Cannot search with a split that is in the '{made.status}' state.")
+        request.check_data(found, made)
         return self._context.submit(
             JobRequest(
                 namespace.name,

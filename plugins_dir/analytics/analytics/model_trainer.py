@@ -21,12 +21,13 @@ import msgspec
 from localcdap.api import Schema
 from localcdap.api.sql_names import quote_column
 
-from .algorithms import LAYERS, REGRESSION, create_estimator, fill_layers, require_algorithm
+from .algorithms import LAYERS, REGRESSION, create_estimator, require_algorithm
 from .evaluation import evaluate_classes, evaluate_numbers, weigh_features
 from .features import FEATURES, NUMERIC_PREDICTION, PREDICTION, FeatureColumns, index_outcome
 from .histograms import ColumnSplitStats
-from .model import SKIP, Metrics, get_type_name
+from .model import KEEP, SKIP, Metrics, get_type_name
 from .store import FEATUREGEN, MLFLOW, MODEL, TARGET_INDICES
+from .training_rules import TrainingFacts, fit_parameters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -168,9 +169,6 @@ def _describe(
     return "\n".join(lines) + "\n"
 
 
-_MAX_BINS: Final = "maxBins"
-
-
 class TrainingPlan(msgspec.Struct, kw_only=True):
     """What is to be trained, on data of a schema."""
 
@@ -207,6 +205,8 @@ class TrainedModel(msgspec.Struct):
     """A model with what is known about it. Its parts are on the Spark server, as long as the session."""
 
     plan: TrainingPlan
+    hyperparameters: Mapping[str, str]
+    """Those that were used, all of them."""
     generator: Any
     """Makes the feature vector: a PipelineModel."""
     fitted: Any
@@ -274,18 +274,18 @@ class Training:
         :raises ValueError: when the data cannot be used.
         """
         plan = self._plan
-        check_kind(plan.algorithm, plan.outcome, is_class=plan.is_class)
+        self._fit_parameters()
         self._report("preparing features", 0.05)
         train, test = (self._clean(each) for each in (train, test))
         generator = plan.columns.fit(train, plan.handle_invalid)
-        self._check_bins(generator)
         train, test = generator.transform(train), generator.transform(test)
         if plan.is_class:
             self._indexer, train, test = index_outcome(plan.outcome, plan.label, train, test)
+        hyperparameters = self._fit_parameters(generator)
         self._report("training", 0.2)
         estimator = create_estimator(
             plan.algorithm,
-            self._get_hyperparameters(),
+            hyperparameters,
             featuresCol=FEATURES,
             labelCol=plan.label,
             predictionCol=plan.prediction,
@@ -298,36 +298,35 @@ class Training:
         report["importance"] = importance
         report["warnings"] = find_warnings(plan.stats, plan.outcome, importance, metrics)
         self._report("saving", 0.9)
-        return TrainedModel(plan, generator, fitted, self._indexer, metrics, report, predictions)
+        return TrainedModel(
+            plan, hyperparameters, generator, fitted, self._indexer, metrics, report, predictions
+        )
 
     def _clean(self, data: DataFrame) -> DataFrame:
         known = data.na.drop(subset=[quote_column(self._plan.outcome)])
         return self._plan.columns.clean(known, [self._plan.outcome])
 
-    def _check_bins(self, generator: Any) -> None:
-        """Check that no category has more values than a tree has bins: Spark would name its number alone."""
-        categories = self._plan.columns.categorical
-        most = self._plan.hyperparameters.get(_MAX_BINS)
-        if most is None or not categories:
-            return
-        counts = [len(labels) for labels in generator.stages[0].labelsArray]
-        large = {name: n for name, n in zip(categories, counts, strict=True) if n > int(most)}
-        if large:
-            found = ", ".join(f"'{name}' ({count})" for name, count in large.items())
-            raise ValueError(
-                f"Trees need at least as many bins as each category has values; maxBins is {most}, and there "
-                f"are more values in {found}. Set maxBins to {max(large.values())}, or drop the columns."
-            )
+    def _fit_parameters(self, generator: Any = None) -> dict[str, str]:
+        """Return the hyperparameters that fit what is known of the data; layers that were not given get the
+        sizes that it has.
 
-    def _get_hyperparameters(self) -> dict[str, str]:
-        """Return the hyperparameters; layers that were not given get the sizes that the data has."""
-        labels = self._indexer.labels if self._indexer is not None else []
-        given = dict(self._plan.hyperparameters)
-        inputs = len(self._plan.columns.vector)
-        filled = fill_layers(self._plan.algorithm, given, inputs, len(labels))
-        if filled != given:
-            self._logger.info("The layers are %s, as the data needs.", filled[LAYERS])
-        return filled
+        :param generator: the fitted features; None before.
+        :raises ValueError: when the model cannot be trained.
+        """
+        plan, names = self._plan, self._plan.columns.categorical
+        facts = TrainingFacts(
+            outcome=plan.outcome, is_class=plan.is_class, inputs=len(plan.columns.vector)
+        )
+        if generator is not None and names:
+            more = plan.handle_invalid == KEEP
+            counts = [len(labels) + more for labels in generator.stages[0].labelsArray]
+            facts.categories = dict(zip(names, counts, strict=True))
+        if self._indexer is not None:
+            facts.classes = len(self._indexer.labels)
+        fitted = fit_parameters(plan.algorithm, plan.hyperparameters, facts)
+        if fitted != plan.hyperparameters:
+            self._logger.info("The layers are %s, as the data needs.", fitted[LAYERS])
+        return fitted
 
     def _evaluate(self, predictions: DataFrame) -> tuple[Any, dict[str, Any]]:
         if self._plan.is_regression:
@@ -337,15 +336,3 @@ class Training:
                 predictions = predictions.withColumn(PREDICTION, f.col(NUMERIC_PREDICTION))
             return evaluate_numbers(predictions, self._plan.label)
         return evaluate_classes(predictions, self._plan.label, list(self._indexer.labels))
-
-
-def check_kind(algorithm: str, outcome: str, *, is_class: bool) -> None:
-    """Check that an algorithm can learn an outcome.
-
-    :raises ValueError: when it predicts classes, and the outcome is a number.
-    """
-    if not is_class and require_algorithm(algorithm).type != REGRESSION:
-        raise ValueError(
-            f"Algorithm '{algorithm}' predicts classes, but the outcome '{outcome}' is a number. Use an "
-            "algorithm of type REGRESSION, or make the outcome a string."
-        )

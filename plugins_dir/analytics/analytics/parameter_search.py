@@ -16,12 +16,12 @@ from .algorithms import (
     REGRESSION,
     create_estimator,
     fill_hyperparameters,
-    fill_layers,
     require_algorithm,
 )
 from .evaluation import evaluate_classes, evaluate_numbers
 from .features import FEATURES, NUMERIC_PREDICTION, PREDICTION, FeatureColumns, index_outcome
 from .model import KEEP, SKIP, DataSplitStats, Experiment, Metrics
+from .training_rules import TrainingFacts, fit_parameters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -78,6 +78,22 @@ class SearchRequest(msgspec.Struct, rename="camel"):
         for name, values in self.grid.items():
             for value in values:
                 fill_hyperparameters(self.algorithm, {name: value})
+
+    def check_data(self, experiment: Experiment, split: DataSplitStats) -> None:
+        """Check that a combination can be trained, as far as the statistics of the split tell.
+
+        :raises BadRequestError: when none can; the message says why the first one cannot.
+        """
+        algorithm, first = str(self.algorithm), ""
+        for varied in self.list_combinations():
+            try:
+                facts = TrainingFacts.of_split(experiment, split, self.handle_invalid)
+                fit_parameters(algorithm, fill_hyperparameters(algorithm, varied), facts)
+            except ValueError as error:
+                first = first or str(error)
+            else:
+                return
+        raise BadRequestError(f"No combination can be trained: {first}")
 
     def count_combinations(self) -> int:
         """Return how many combinations the grid has."""
@@ -190,6 +206,7 @@ class _Search:
         self._request = request
         self._metric = request.metric or get_metrics(experiment)[0]
         self._labels: list[str] = []
+        self._facts = TrainingFacts.of_split(experiment, split, request.handle_invalid)
 
     def run(self) -> dict[str, Any]:
         candidates = [_Candidate(each) for each in self._request.list_combinations()]
@@ -221,6 +238,7 @@ class _Search:
         if self._is_class:
             indexer, data, _ = index_outcome(self._outcome, self._label, data, data)
             self._labels = list(indexer.labels)
+            self._facts.classes = len(self._labels)
         fold = f.floor(f.rand(self._request.seed) * self._request.folds).cast("int")
         return data.withColumn(_FOLD, fold)
 
@@ -250,12 +268,8 @@ class _Search:
 
     def _evaluate(self, varied: Mapping[str, str], rest: DataFrame, held: DataFrame) -> Metrics:
         algorithm = str(self._request.algorithm)
-        values = fill_layers(
-            algorithm,
-            fill_hyperparameters(algorithm, varied),
-            len(self._columns.vector),
-            len(self._labels),
-        )
+        filled = fill_hyperparameters(algorithm, varied)
+        values = fit_parameters(algorithm, filled, self._facts)
         estimator = create_estimator(
             algorithm,
             values,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -16,6 +16,7 @@ import msgspec
 
 from localcdap.api import Schema
 from localcdap.api.app import (
+    BadRequestError,
     ConflictError,
     FieldType,
     NamespaceSummary,
@@ -47,6 +48,7 @@ from .model import (
     get_now,
     make_id,
 )
+from .training_rules import TrainingFacts, fit_parameters
 
 _T = TypeVar("_T")
 
@@ -408,9 +410,9 @@ class ExperimentStore:
         return split.id
 
     def train(self, experiment: str, id: str, request: TrainModelRequest) -> Model:
-        """Make a model TRAINING, with all hyperparameters.
+        """Make a model TRAINING, with the hyperparameters that the training will have.
 
-        :raises BadRequestError: when the request is invalid.
+        :raises BadRequestError: when the request is invalid, or does not fit what is known of the data.
         :raises ConflictError: unless the model is DATA_READY.
         """
         request.check()
@@ -418,9 +420,16 @@ class ExperimentStore:
         if model.status is not ModelStatus.DATA_READY:
             raise ConflictError(f"Cannot train a model that is in the '{model.status}' state.")
         model.algorithm = request.algorithm
-        model.hyperparameters = fill_hyperparameters(
-            str(request.algorithm), request.hyperparameters or {}
-        )
+        algorithm = str(request.algorithm)
+        hyperparameters = fill_hyperparameters(algorithm, request.hyperparameters or {})
+        split = self.get_split(experiment, str(model.split))
+        try:
+            facts = TrainingFacts.of_split(
+                self.get_experiment(experiment), split, request.handle_invalid
+            )
+            model.hyperparameters = fit_parameters(algorithm, hyperparameters, facts)
+        except ValueError as error:
+            raise BadRequestError(str(error)) from None
         model.predictions_dataset = request.predictions_dataset or model.predictions_dataset
         model.handle_invalid = request.handle_invalid
         model.status, model.error, model.job = ModelStatus.TRAINING, None, None
@@ -443,9 +452,11 @@ class ExperimentStore:
         skipped: dict[str, int],
         folder: str,
         report: dict[str, Any],
+        hyperparameters: Mapping[str, str],
     ) -> None:
         """Make a model TRAINED."""
         model = self.get_model(experiment, id)
+        model.hyperparameters = dict(hyperparameters)
         model.evaluation_metrics, model.categorical_features = metrics, list(categorical)
         model.skipped_rows, model.folder = skipped, folder
         model.status, model.trainedtime = ModelStatus.TRAINED, get_now()

@@ -48,8 +48,9 @@ from .model import (
     get_now,
     get_type_name,
 )
-from .model_trainer import TrainedModel, Training, TrainingPlan, check_kind
+from .model_trainer import TrainedModel, Training, TrainingPlan
 from .store import EXPERIMENTS, MODEL, MODELS, ExperimentStore, decode, encode
+from .training_rules import TrainingFacts, fit_parameters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -289,11 +290,25 @@ class ModelTrainer(SparkSink):
                 f"Outcome field '{name}' is of type '{type}'.",
                 "Must be a boolean, a string or a number.",
             ).with_config_property("outcomeField").with_input_field(name)
-        elif not any(map(self.config.contains_macro, ("algorithm", "outcomeIsCategorical"))):
-            try:
-                check_kind(self.config.algorithm, name, is_class=self._is_class(schema))
-            except ValueError as error:
-                stage.failures.add(str(error)).with_config_property("algorithm")
+        elif not any(
+            map(
+                self.config.contains_macro,
+                ("algorithm", "outcomeIsCategorical", "trainingParameters"),
+            )
+        ):
+            self._check_training(stage, name, is_class=self._is_class(schema))
+
+    def _check_training(self, stage: StageConfigurer, outcome: str, *, is_class: bool) -> None:
+        facts = TrainingFacts(outcome=outcome, is_class=is_class)
+        try:
+            values = self._get_hyperparameters()
+        except (ValueError, BadRequestError):
+            return  # told by _check_values
+        try:
+            fit_parameters(self.config.algorithm, values, facts)
+        except ValueError as error:
+            failure = stage.failures.add(str(error)).with_config_property("algorithm")
+            failure.with_config_property("trainingParameters")
 
     def _check_features(self, stage: StageConfigurer, schema: Schema) -> None:
         config = self.config
@@ -371,6 +386,7 @@ class ModelTrainer(SparkSink):
         plan, model = trained.plan, self._describe()
         model.features, model.categorical_features = plan.columns.names, plan.columns.categorical
         model.evaluation_metrics, model.folder = trained.metrics, folder
+        model.hyperparameters = dict(trained.hyperparameters)
         model.status, model.trainedtime = ModelStatus.TRAINED, get_now()
         experiment = Experiment(
             name=self.config.experiment_id,

@@ -31,6 +31,7 @@ from localcdap.api.app import (
     SystemApplication,
     SystemContext,
     application,
+    decode_body,
     delete,
     get,
     post,
@@ -348,10 +349,10 @@ def _describe(report: Report) -> dict[str, Any]:
 
 def _decode_saved(body: bytes | None) -> SavedReport:
     try:
-        found = msgspec.json.decode(body or b"{}", type=SavedReport | None)
-    except msgspec.MsgspecError as error:
+        saved: SavedReport | None = decode_body(body, SavedReport | None)
+    except BadRequestError as error:
         raise BadRequestError(f"Failed to parse the report saving request: {error}") from None
-    return found or SavedReport()
+    return saved or SavedReport()
 
 
 @application(

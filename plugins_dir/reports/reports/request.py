@@ -14,7 +14,14 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from localcdap.api.app import BadRequestError, ExportRequest, FieldCondition, FieldType, SortOrder
+from localcdap.api.app import (
+    BadRequestError,
+    ExportRequest,
+    FieldCondition,
+    FieldType,
+    SortOrder,
+    decode_body,
+)
 
 VALUE: Final = "value"
 RANGE: Final = "range"
@@ -219,8 +226,8 @@ def decode_request(body: bytes | None) -> ReportRequest:
     :raises BadRequestError: when it is empty, no JSON, or wrong.
     """
     try:
-        request = msgspec.json.decode(body or b"null", type=ReportRequest | None, strict=False)
-    except msgspec.MsgspecError as error:
+        request: ReportRequest | None = decode_body(body, ReportRequest | None)
+    except BadRequestError as error:
         raise BadRequestError(f"Request body is invalid json: {error}") from None
     if request is None:
         raise BadRequestError("Request body cannot be empty.")

@@ -232,7 +232,9 @@ def test_the_life_of_a_model_from_its_training_on(call, store):
         "Directives can only be set or modified if the model is in the Preparing state."
     )
     metrics = model.Metrics(0.5, 0.6, 0.7)
-    store(lambda s: s.finish_training("re", id, metrics, ["f1"], {}, "folder", {}))
+    store(
+        lambda s: s.finish_training("re", id, metrics, ["f1"], {}, "folder", {}, {"maxDepth": "5"})
+    )
     assert status() == "Trained"
     stats = call("get", "experiments/re")
     assert stats["evaluationMetrics"]["f1"]["max"] == 0.7

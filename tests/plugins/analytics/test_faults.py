@@ -76,9 +76,18 @@ def test_what_cannot_be_split_or_trained_says_why(client, tmp_path):
     assert "missing.csv" in missing["error"]
     many = [f"{n}.5,colour {n},4,{'cat' if n % 2 else 'dog'},{n}" for n in range(60)]
     client.put_experiment(write(tmp_path / "many.csv", *many))
-    model = client.train(client.split(), "decision.tree.classifier")
-    assert model["status"] == "Training Failed"
-    assert "maxBins is 32, and there are more values in 'colour' (" in model["error"]
+    split = client.split()
+    model = client.do("POST", "experiments/e/models", {"name": "m", "split": split})["id"]
+    jobs = len(client.instance.cdap.jobs.list_jobs(client.namespace))
+    body = {"algorithm": "decision.tree.classifier"}
+    refused = client.call("POST", f"experiments/e/models/{model}/train", body)
+    assert refused.status == 400
+    assert "maxBins is 32, and there are more values in 'colour' (" in refused.body["message"]
+    search = client.call("POST", f"experiments/e/splits/{split}/search", body)
+    assert (search.status, "maxBins is 32" in search.body["message"]) == (400, True)
+    # Nothing was begun: the model can be trained with other parameters.
+    assert client.do("GET", f"experiments/e/models/{model}/status") == "Data Ready"
+    assert len(client.instance.cdap.jobs.list_jobs(client.namespace)) == jobs
     # Only the files of the split that was made are there.
     assert not [each for each in list_files(client) if "models" in each.parts]
 

@@ -150,6 +150,8 @@ def test_the_other_classifiers(trained, algorithm):
 
     assert (model["status"], model["error"]) == ("Trained", None)
     assert 0 < model["evaluationMetrics"]["f1"] <= 1
+    # The layers that were used: three numbers that count twice, one category, and two classes.
+    assert model["hyperparameters"].get("layers", "7,50,2") == "7,50,2"
 
 
 @pytest.mark.slow

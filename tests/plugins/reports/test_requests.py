@@ -61,6 +61,15 @@ def wrong_filter(**values):
             wrong_filter(fieldName="runtimeArgs", whitelist=["1"]),
             "Field 'runtimeArgs' cannot be filtered by value. It can only be filtered by: []",
         ),
+        (
+            wrong_filter(fieldName="start", whitelist=[5]),
+            "Filter start contains these errors: Field 'start' cannot be filtered by value. ",
+        ),
+        (
+            wrong_filter(fieldName="user", whitelist=[5, True], blacklist=["5"]),
+            "'whitelist' and 'blacklist' should not contain duplicated elements",
+        ),
+        ({"fields": [5]}, "Invalid field name '5' in fields. Field name must be one of: ["),
         (wrong_filter(fieldName="user"), "'whitelist' and 'blacklist' cannot both be empty"),
         (
             wrong_filter(fieldName="user", whitelist=["a", "b"], blacklist=["b"]),

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from localcdap.apps.model import AppRequest
 from localcdap.artifacts.version import APP_VERSION
-from localcdap.decoders import decode_json
 from localcdap.namespaces.model import SYSTEM
 from localcdap.server.rest.answers import (
     BYTES,
@@ -135,7 +132,7 @@ def _call(request: RestRequest, category: str) -> Answer:
             request.method,
             f"/{category}/{request.path['service']}/methods/{request.path['path']}",
             query,
-            _read_body(request),
+            request.body.read(),
             headers={name.lower(): value for name, value in request.headers.items()},
         ),
     )
@@ -149,20 +146,6 @@ def _call(request: RestRequest, category: str) -> Answer:
         message = made.body.get("message") if isinstance(made.body, dict) else None
         return send_text(str(message or encode(made.body).decode()), status)
     return send_json(made.body, status)
-
-
-def _read_body(request: RestRequest) -> object:
-    """Return the body: a value when it is JSON, else its bytes; None when it is empty."""
-    data = request.body.read()
-    if not data:
-        return None
-    kind = request.headers.get("Content-Type", JSON).partition(";")[0].strip().lower()
-    if kind not in (JSON, "application/x-www-form-urlencoded", "text/plain"):
-        return data
-    try:
-        return decode_json(data)
-    except (msgspec.DecodeError, RecursionError):
-        return data
 
 
 def _require_system(request: RestRequest) -> None:
