@@ -42,11 +42,11 @@ MARK: Final = "LOCALCDAP_TESTED_INSTANCE"
 ROWS: Final = 4
 SINKS: Final = ("File", "Table", "Files")
 EMITTED: Final = 12
-DUE_S: Final = 20
+DUE_S: Final = 30
 """The schedule is due each time that the clock shows a multiple of it."""
 LEFT_S: Final = 60.0
 """Nothing is left of a killed process after so many seconds."""
-_PAUSE_S: Final = 0.1
+_PAUSE_S: Final = 0.3
 """Between two calls; others have the processor then."""
 _FIRST: Final = 946_684_800_000
 """The logical start time of the run of round 0; that of each next round is a second later."""
@@ -103,7 +103,7 @@ class BusyInstance:
         cdap.artifacts.sync()
         for name in ("asked", "due"):
             self.deploy(cdap, self.build_pipeline(name))
-        often = TimeTrigger(f"*/{DUE_S} * * * * ?", "UTC")
+        often = TimeTrigger(f"0/{DUE_S} * * * * ?", "UTC")
         cdap.schedules.add("default", "due", "often", ScheduleRequest(often, constraints=[]))
 
     def deploy(self, cdap: Cdap, document: dict[str, Any]) -> None:

@@ -81,7 +81,9 @@ class Rounds:
         share, choice = self._random.random(), self._random.random()
         round = Round(self._tested, self._cdap, number)
         round.start()
-        if event:
+        if kind == "sync command":  # it ends before the run does
+            time.sleep(share * self._longest_s / 3)
+        elif event:
             self._wait_for_file(round, event)
         else:
             time.sleep(share * self._longest_s)
