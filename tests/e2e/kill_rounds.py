@@ -48,6 +48,8 @@ LEFT_S: Final = 60.0
 """Nothing is left of a killed process after so many seconds."""
 _PAUSE_S: Final = 0.3
 """Between two calls; others have the processor then."""
+_END_S: Final = 300.0
+"""A run that takes longer has no end: Spark may start again for it, on a machine that has much to do."""
 _FIRST: Final = 946_684_800_000
 """The logical start time of the run of round 0; that of each next round is a second later."""
 _PLUGIN: Final = f"""
@@ -386,7 +388,7 @@ class RunOracle:
         """What is wrong with the runs that have ended since the last check."""
         listed = self._cdap.runs.list_runs("default")
         runs = [each for each in listed if format_start(each) not in self._checked]
-        ended = [self._cdap.runs.wait_for_end(each.run, LEFT_S) for each in runs]
+        ended = [self._cdap.runs.wait_for_end(each.run, _END_S) for each in runs]
         tables = {name: self._count_rows(name) for name in ("rows", "snapshots")}
         for run in ended:
             moment = format_start(run)
@@ -400,7 +402,7 @@ class RunOracle:
     def _check_run(self, run: Run, tables: dict[str, dict[str, int]]) -> Iterator[str]:
         moment = format_start(run)
         if not run.status.is_end:
-            yield f"it has no end after {LEFT_S:g} s"
+            yield f"it has no end after {_END_S:g} s"
         is_whole = run.status is RunStatus.COMPLETED
         for name, rows in tables.items():
             if rows.get(moment, 0) != ROWS * is_whole:
