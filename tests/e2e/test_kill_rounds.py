@@ -137,7 +137,7 @@ class Rounds:
         }
         tested, before = self._tested, time.time() - LEFT_S
         if not active:
-            for folder in (tested.out, tested.snapshots):
+            for folder in (tested.out, tested.snapshots, tested.folder / "prepared"):
                 found += map(str, folder.glob(".*"))
         for each in (*tested.home.glob("runs/*/*"), *tested.home.glob("previews/*")):
             is_kept = each.name == "process.log" or each.parent.name in active
