@@ -42,13 +42,13 @@ MARK: Final = "LOCALCDAP_TESTED_INSTANCE"
 ROWS: Final = 4
 SINKS: Final = ("File", "Table", "Files")
 EMITTED: Final = 12
-DUE_S: Final = 30
-"""The schedule is due each time that the clock shows a multiple of it."""
+DUE_S: Final = 60
+"""The schedule is due each time that the clock shows a multiple of it: each minute."""
 LEFT_S: Final = 60.0
 """Nothing is left of a killed process after so many seconds."""
 _PAUSE_S: Final = 0.3
 """Between two calls; others have the processor then."""
-_END_S: Final = 300.0
+_END_S: Final = 600.0
 """A run that takes longer has no end: Spark may start again for it, on a machine that has much to do."""
 _FIRST: Final = 946_684_800_000
 """The logical start time of the run of round 0; that of each next round is a second later."""
@@ -105,7 +105,7 @@ class BusyInstance:
         cdap.artifacts.sync()
         for name in ("asked", "due"):
             self.deploy(cdap, self.build_pipeline(name))
-        often = TimeTrigger(f"0/{DUE_S} * * * * ?", "UTC")
+        often = TimeTrigger("0 * * * * ?", "UTC")
         cdap.schedules.add("default", "due", "often", ScheduleRequest(often, constraints=[]))
 
     def deploy(self, cdap: Cdap, document: dict[str, Any]) -> None:
@@ -283,7 +283,7 @@ class Round:
     def _run(self) -> None:
         given = f"{LOGICAL_START_TIME}={self.logical_start}"
         process = self._instance.program.start("run", "asked", "-a", given, "--json")
-        out, err = process.communicate(timeout=240)
+        out, err = process.communicate(timeout=_END_S)
         if process.returncode in (0, 1) and out:
             self.said = json.loads(out)
         elif process.returncode == 3 or "Traceback" in err:
@@ -297,7 +297,7 @@ class Round:
         document = make_pipeline(f"theirs-{name}", description=f"round {self.number}")
         (folder / f"theirs-{name}.json").write_text(json.dumps(document))
         process = self._instance.program.start("sync", str(self._instance.synced), "--yes")
-        out, err = process.communicate(timeout=240)
+        out, err = process.communicate(timeout=_END_S)
         self.is_synced = process.returncode == 0
         if process.returncode == 3 or "Traceback" in err:
             self.problems.append(f"sync: exit code {process.returncode}: {out}{err}")

@@ -136,7 +136,9 @@ class Operations:
 
     def _prepare(self, method: str, path: str, body: Any, headers: dict[str, str] = {}) -> Any:  # noqa: B006
         path = f"/v2/contexts/default/workspaces/{path}"
-        answer = self._cdap.apps.call("dataprep", AppRequest(method, path, {}, body, headers=headers))
+        answer = self._cdap.apps.call(
+            "dataprep", AppRequest(method, path, {}, body, headers=headers)
+        )
         assert answer.status == 200, answer.body
         return answer.body
 
