@@ -366,7 +366,7 @@ class Round:
             yield f"the application has counted {counted}: {self.counted} and {self.unsure} unsure"
         if self.tagged and not self._cdap.metadata.get(self._entity).user.properties:
             yield "metadata of a call are lost"
-        if self.said:
+        if "run" in self.said:
             run = self._cdap.runs.get("default", self.said["run"])
             if run.status.name != self.said["status"]:
                 yield f"run {run.run} was said to be {self.said['status']}, and is {run.status.name}"

@@ -100,7 +100,7 @@ class Rounds:
         error = (round.said.get("error") or {}).get("message", "")
         say(
             f"round {number}: {kind} after {after_s:.1f} s {event}: {killed}; "
-            f"{round.said.get('status')} {error[:80]}, {len(round.created)} calls, {worked_s:.1f} + "
+            f"{round.said.get('status') or round.said} {error[:80]}, {len(round.created)} calls, {worked_s:.1f} + "
             f"{time.monotonic() - began - worked_s:.1f} s",
         )
 
