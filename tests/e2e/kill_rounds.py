@@ -228,6 +228,18 @@ VICTIMS: Final = {
     "supervisor of Spark": 1,
 }
 """How often each kind of process is killed, compared with the others."""
+HARMLESS: Final = frozenset(
+    (
+        "host",
+        "plugin worker",
+        "fork server of plugin workers",
+        "application",
+        "fork server of runs",
+        "sync command",
+        "run command",
+    )
+)
+"""Kinds of processes that a run does without once it has begun."""
 
 
 class Round:
@@ -261,6 +273,11 @@ class Round:
     def start(self) -> None:
         for each in self._threads:
             each.start()
+
+    def describe(self) -> str:
+        """What became of the run and of the calls."""
+        error = (self.said.get("error") or {}).get("message", "")
+        return f"{self.said.get('status', self.said)} {error[:80]}, {len(self.created)} calls"
 
     def is_over(self) -> bool:
         """Whether the commands have ended."""

@@ -22,6 +22,7 @@ from localcdap.engine.local.server import EngineServer
 from localcdap.home import Home
 from localcdap.host import Cdap, connect
 from tests.e2e.kill_rounds import (
+    HARMLESS,
     LEFT_S,
     MARK,
     VICTIMS,
@@ -56,10 +57,16 @@ def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BusyInst
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     instance = BusyInstance(tmp_path, Program(home, {}))
     yield instance
-    EngineServer(home / "engine").stop()
+    stop(instance)
     for each in Processes(home, str(tmp_path)).list_all():
         with contextlib.suppress(psutil.NoSuchProcess):
             each.kill()
+
+
+def stop(tested: BusyInstance) -> bool:
+    """Stop Spark; return whether no process of the instance is left: its host ends by itself."""
+    EngineServer(tested.home / "engine").stop()
+    return not Processes(tested.home, str(tested.folder)).list_all()
 
 
 class Rounds:
@@ -96,12 +103,13 @@ class Rounds:
         answer = self._tested.program("runs", "--limit", "1", "--json")
         problems = [] if answer.code == 0 else [f"the next command says {answer.err}"]
         problems += [*round.check(), *self.oracle.check()]
+        if kind in HARMLESS and round.said.get("status") == "FAILED":
+            problems.append(f"the run has failed with the {kind}: {round.said['error']}")
         self._report(number, problems)
-        error = (round.said.get("error") or {}).get("message", "")
+        checked_s = time.monotonic() - began - worked_s
         say(
-            f"round {number}: {kind} after {after_s:.1f} s {event}: {killed}; "
-            f"{round.said.get('status') or round.said} {error[:80]}, {len(round.created)} calls, {worked_s:.1f} + "
-            f"{time.monotonic() - began - worked_s:.1f} s",
+            f"round {number}: {kind} after {after_s:.1f} s {event}: {killed}; {round.describe()}, "
+            f"{worked_s:.1f} + {checked_s:.1f} s"
         )
 
     def _wait_for_file(self, round: Round, pattern: str) -> None:
@@ -173,5 +181,6 @@ def test_nothing_is_lost_doubled_or_left(tested: BusyInstance) -> None:
         problems += [*rounds.oracle.check(), *rounds.oracle.check_all(since, until)]
         rounds.check_what_is_left(ROUNDS)
         say(str(rounds.oracle.describe()))
+    wait_until(lambda: stop(tested), "the instance has no process", LEFT_S)
     assert problems == []
     assert rounds.oracle.describe()["COMPLETED"] > ROUNDS / 4
