@@ -47,7 +47,21 @@ _END_S: Final = 10.0
 """Longer than the parent of an application takes to end all that the application has started."""
 _OUTPUT_KEPT: Final = 50
 """The last lines of an application's output, which are kept to explain a crash."""
-_numbers: Final = itertools.count()
+_numbers: Final[set[int]] = set()
+"""Of the processes that have sockets now."""
+_numbering: Final = threading.Lock()
+
+
+def _take_number() -> int:
+    """Return the lowest number that no process has: its sockets have the names of those that a killed host
+    left, and replace them.
+    """
+    with _numbering:
+        number = next(each for each in itertools.count() if each not in _numbers)
+        _numbers.add(number)
+        return number
+
+
 _CHILD: Final = "localcdap.apps.child"
 _READ_BYTES: Final = 65536
 
@@ -85,9 +99,12 @@ class AppProcess:
         self._client: Client | None = None
         self._ended = threading.Event()
         key = secrets.token_bytes(32)
-        unique = home / f"{os.getpid()}-{next(_numbers)}"
-        address, own = get_socket_address(unique / "host"), get_socket_address(unique / "app")
-        self._addresses = (address, own)
+        self._number: int | None = _take_number()
+        self._addresses: Final = [
+            get_socket_address(home, f"#{end}-{self._number}") for end in ("host", "app")
+        ]
+        self._remove_sockets()
+        address, own = self._addresses
         self._server = Server(
             address,
             key,
@@ -173,6 +190,12 @@ class AppProcess:
             self._client.close()
         self._server.close(grace_s=0.5)
         self._transactions.close()
+        if self._number is not None:
+            self._remove_sockets()
+            _numbers.discard(self._number)
+            self._number = None  # those of this name may be of another process now
+
+    def _remove_sockets(self) -> None:
         for address in self._addresses:
             Path(address).unlink(missing_ok=True)
 

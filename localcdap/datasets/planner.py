@@ -78,7 +78,6 @@ from localcdap.pipeline.validation.datasets import (
     create_update_failures,
     list_causes,
 )
-from localcdap.rpc.methods import non_idempotent
 from localcdap.sandbox.dataset_calls import DatasetAction, DatasetCall
 from localcdap.security.access import of_dataset, requires
 from localcdap.security.authorizer import ALLOW_ALL
@@ -459,7 +458,6 @@ class RunDatasets:
         self._planner = planner
 
     @requires(of_dataset("namespace", "declaration.name"), Permission.WRITE)
-    @non_idempotent
     def declare(
         self, namespace: str, stage: str, declaration: DatasetDeclaration
     ) -> DatasetFiles | None:

@@ -61,7 +61,7 @@ from localcdap.pipeline.macros.evaluation import Secrets
 from localcdap.rpc import host_lock
 from localcdap.rpc.client import Client
 from localcdap.rpc.frames import Call
-from localcdap.rpc.methods import make_proxy
+from localcdap.rpc.methods import get_remote_method, make_proxy, repeat_at_next_host
 
 _S = TypeVar("_S")
 _LOG: Final = logging.getLogger("localcdap.engine")
@@ -85,19 +85,28 @@ def connect_to_host(home: Path) -> Client:
 
 
 class _HostCalls:
-    """Makes each call to the host that serves the instance at that moment."""
+    """Makes each call to the host that serves the instance at that moment: a run outlives its host.
 
-    def __init__(self, home: str | Path) -> None:
+    :param service: the class whose methods say which calls may be repeated.
+    """
+
+    def __init__(self, home: str | Path, service: type) -> None:
         self._home = Path(home)
+        self._service = service
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
-        with connect_to_host(self._home) as client:
-            return client.call(call, result, timeout_s)
+        """Make a call; see :func:`localcdap.rpc.methods.repeat_at_next_host`."""
+
+        def make_call() -> Any:
+            with connect_to_host(self._home) as client:
+                return client.call(call, result, timeout_s)
+
+        return repeat_at_next_host(get_remote_method(self._service, call.method), make_call)
 
 
 def _get_service(home: str | Path, name: str, service: type[_S]) -> _S:
     """Return a proxy of a service of the host."""
-    return make_proxy(_HostCalls(home), name, service)
+    return make_proxy(_HostCalls(home, service), name, service)
 
 
 def flush_to_host(order: WorkOrder) -> None:

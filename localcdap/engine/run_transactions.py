@@ -21,7 +21,7 @@ from localcdap.engine.messages.host import ARTIFACTS, DatasetTypeReads
 from localcdap.engine.messages.orders import WorkOrder
 from localcdap.rpc.client import Client
 from localcdap.rpc.frames import Call
-from localcdap.rpc.methods import get_remote_method, make_proxy
+from localcdap.rpc.methods import get_remote_method, make_proxy, repeat_at_next_host
 from localcdap.sandbox.dataset_calls import LoadedTypes
 from localcdap.transactions.calls import TRANSACTIONS, Accessor, TransactionCalls
 from localcdap.transactions.client import HostTransactionRunner
@@ -104,17 +104,18 @@ class _Channel:
         self._client: Client | None = None
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
-        """Make a call; repeat it once when the host was lost, unless it may have taken effect."""
+        """Make a call; see :func:`localcdap.rpc.methods.repeat_at_next_host`."""
         service: type = TransactionCalls if call.service == TRANSACTIONS else DatasetTypeReads
-        once = get_remote_method(service, call.method).is_non_idempotent
-        client = self._connect()
-        try:
-            return client.call(call, result, timeout_s)
-        except HostLostError as error:
-            self._drop(client)
-            if error.was_sent and once:
+
+        def make_call() -> Any:
+            client = self._connect()
+            try:
+                return client.call(call, result, timeout_s)
+            except HostLostError:
+                self._drop(client)
                 raise
-        return self._connect().call(call, result, timeout_s)
+
+        return repeat_at_next_host(get_remote_method(service, call.method), make_call)
 
     def close(self) -> None:
         """Close the connection, if there is one."""

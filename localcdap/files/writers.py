@@ -82,8 +82,9 @@ class OutputFile:
             raise self._make_error(error) from None
 
     def list_unfinished(self) -> list[str]:
-        """Return the path of the hidden file that stays when this process is killed; nothing for a device."""
-        return [] if self._replacement.is_stream else [str(self._replacement.new_file)]
+        """Return the path of the hidden file that stays when this process is killed, if one does."""
+        left = self._replacement.left_when_killed
+        return [] if left is None else [str(left)]
 
     def finish(self) -> None:
         """Complete the file, and give it its name."""

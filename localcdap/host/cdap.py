@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from localcdap.api.errors import ConflictError, HostLostError, NotFoundError
 from localcdap.home import Home
@@ -17,7 +17,7 @@ from localcdap.rpc.frames import Call
 from localcdap.rpc.host_lock import HostLock, connect_or_become_host, connect_to_host
 from localcdap.rpc.host_record import compute_fingerprint
 from localcdap.rpc.host_start import EXPECTS_RUN
-from localcdap.rpc.methods import get_remote_method, make_proxy
+from localcdap.rpc.methods import get_remote_method, make_proxy, repeat_at_next_host
 from localcdap.version import VERSION
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from localcdap.transactions.client import HostTransactionRunner
 
 _S = TypeVar("_S")
-_ATTEMPTS: Final = 3
-"""Hosts that a call is made to: a call that ends each of them is not repeated for ever."""
 
 
 class Cdap(ServiceTable):
@@ -160,23 +158,28 @@ class _HostLink:
         return end.checks.guard(found) if end.checks.are_enabled else found
 
     def call(self, call: Call, result: Any = Any, timeout_s: float | None = None) -> Any:
-        """Make a call. If the host is lost meanwhile, repeat the call unless it may have taken effect and
-        must not do so twice.
-        """
+        """Make a call; see :func:`localcdap.rpc.methods.repeat_at_next_host`."""
         service: type = SERVICES[call.service].service
-        is_non_idempotent = get_remote_method(service, call.method).is_non_idempotent
-        for left in reversed(range(_ATTEMPTS)):
+        method = get_remote_method(service, call.method)
+        lost: Client | None = None
+
+        def make_call() -> Any:
+            nonlocal lost
             end = self._endpoint
             assert isinstance(end, Client)
             try:
                 return end.call(call, result, timeout_s)
-            except HostLostError as error:
+            except HostLostError:
+                lost = end
                 self._replace(end)
-                if error.was_sent and is_non_idempotent:
-                    raise _make_lost_error(end, call) from error
-                if not left:
-                    raise
-        raise AssertionError("unreachable")
+                raise
+
+        try:
+            return repeat_at_next_host(method, make_call)
+        except HostLostError as error:
+            if lost is not None and error.was_sent and method.is_non_idempotent:
+                raise _make_lost_error(lost, call) from error
+            raise
 
     def leave_host(self) -> list[str]:
         """Have a host end that only this process uses; return who else does."""

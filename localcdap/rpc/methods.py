@@ -117,6 +117,23 @@ def list_method_names(service: type) -> tuple[str, ...]:
 
 
 S = TypeVar("S")
+_ATTEMPTS: Final = 3
+"""Hosts that a call is made to: a call that ends each of them is not repeated for ever."""
+
+
+def repeat_at_next_host(method: RemoteMethod, make_call: Callable[[], S]) -> S:
+    """Make a call to the host of the moment; when it is lost, repeat the call at the next one, unless it may
+    have taken effect and must not do so twice.
+
+    :raises HostLostError: when the call may have taken effect, or several hosts were lost.
+    """
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            return make_call()
+        except HostLostError as error:
+            if not left or (error.was_sent and method.is_non_idempotent):
+                raise
+    raise AssertionError("unreachable")
 
 
 class CallChannel(Protocol):

@@ -32,7 +32,7 @@ from localcdap.sync.model import (
     make_address,
 )
 
-_LEFT_OVER: Final = re.compile(r"\..+\.json\.[a-z0-9_]{8}")
+_LEFT_OVER: Final = re.compile(r"\..+\.json\.([0-9a-f]{8}\.part|[a-z0-9_]{8})")
 """The names of new files that a process, which was killed, had not given their names yet."""
 
 

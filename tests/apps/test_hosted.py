@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -203,6 +204,28 @@ def test_a_process_that_it_detached_ends_with_a_killed_host(tmp_path):
         process.kill()
 
         wait_until(lambda: not stray.is_running())
+
+
+@pytest.mark.slow
+def test_killed_hosts_leave_no_more_sockets_each_time(tmp_path):
+    with Instance(tmp_path / "home") as made, tempfile.TemporaryDirectory(dir="/tmp") as sockets:
+        made.put("catalogue", "system")
+        assert made.call("GET", "/pid").status == 200
+        made.close()
+        home = str(made.home.path)
+        command = [sys.executable, "-m", "localcdap.cli", "apps", "catalogue", "GET", "/pid"]
+        counts = []
+        for _ in range(3):
+            environment = os.environ | {"TMPDIR": sockets}
+            subprocess.run([*command, "--home", home], env=environment, check=True)
+            host = read_host_record(made.home.path)
+            assert host is not None
+            process = psutil.Process(host.pid)
+            process.kill()
+            process.wait(60)
+            counts.append(len(list(Path(sockets).glob("*/*.sock"))))
+
+    assert counts == [3, 3, 3], "that of the host, and two of the application"
 
 
 def test_a_namespace_that_is_deleted_takes_its_rows_along_and_wakes_listeners(instance, namespace):

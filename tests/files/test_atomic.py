@@ -86,6 +86,14 @@ def umask_022():
     os.umask(before)
 
 
+@pytest.fixture(params=[True, False])
+def can_be_unnamed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether the system has files without a name."""
+    if not request.param:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    return request.param and hasattr(os, "O_TMPFILE")
+
+
 def read_mode(file: Path) -> int:
     return stat.S_IMODE(file.stat().st_mode)
 
@@ -102,7 +110,7 @@ def test_what_is_read_only_is_not_replaced_for_anyone(guarded: Path):
     assert list_files(guarded.parent) == [("a.csv", "old")]
 
 
-def test_a_file_that_is_not_finished_leaves_the_old_one(tmp_path: Path):
+def test_a_file_that_is_not_finished_leaves_the_old_one(tmp_path: Path, can_be_unnamed):
     file = tmp_path / "a.txt"
     write_file(file, "old")
 
@@ -121,7 +129,7 @@ def test_a_file_that_is_not_finished_leaves_the_old_one(tmp_path: Path):
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o755])
-def test_the_mode_of_the_old_file_is_kept(tmp_path: Path, umask_022, mode: int):
+def test_the_mode_of_the_old_file_is_kept(tmp_path: Path, umask_022, can_be_unnamed, mode: int):
     file = tmp_path / "a.txt"
     file.write_text("old")
     file.chmod(mode)
@@ -132,6 +140,14 @@ def test_the_mode_of_the_old_file_is_kept(tmp_path: Path, umask_022, mode: int):
 
     assert read_mode(file) == mode
     assert list_files(tmp_path) == [("a.txt", "new")]
+
+
+def test_a_new_file_has_no_name_until_it_is_complete(tmp_path: Path, can_be_unnamed):
+    with FileReplacement(tmp_path / "a.txt") as replacement:
+        replacement.new_file.write_text("new")
+        assert len(list(tmp_path.iterdir())) == (not can_be_unnamed)
+    assert list_files(tmp_path) == [("a.txt", "new")]
+    assert not can_be_unnamed or not replacement.new_file.exists(), "its descriptor is closed"
 
 
 def test_a_new_file_gets_what_the_umask_leaves(tmp_path: Path, umask_022):
@@ -248,13 +264,16 @@ def test_a_long_name_is_written(tmp_path: Path):
 
 def test_a_program_may_make_the_new_file_again(tmp_path: Path):
     file = tmp_path / "a.txt"
-    with replace_file(file) as new_file:
-        new_file.unlink()
-        new_file.write_text("new")
+    with FileReplacement(file, has_name=True) as replacement:
+        replacement.new_file.unlink()
+        replacement.new_file.write_text("new")
     assert list_files(tmp_path) == [("a.txt", "new")]
 
-    with pytest.raises(BadRequestError, match="cannot be written"), replace_file(file) as new_file:
-        new_file.unlink()
+    with (
+        pytest.raises(FileNotFoundError),
+        FileReplacement(file, has_name=True) as replacement,
+    ):
+        replacement.new_file.unlink()
     assert list_files(tmp_path) == [("a.txt", "new")]
 
 

@@ -41,7 +41,7 @@ def make(*sinks: tuple[str, dict[str, str]], condition: bool = False) -> dict[st
     for name, (plugin, properties) in zip("AB", sinks, strict=True):
         type = "sparksink" if plugin.endswith("Trainer") else "batchsink"
         stages.append(stage(name, type, plugin, {"referenceName": name, **properties}))
-        branch = {"condition": name == "A"} if condition else {}
+        branch: dict[str, Any] = {"condition": name == "A"} if condition else {}
         connections.append({"from": "which" if condition else "read", "to": name, **branch})
     return {
         "artifact": {"name": "cdap-data-pipeline", "version": "6.9.0", "scope": "SYSTEM"},

@@ -323,7 +323,8 @@ def test_a_killed_process_loses_nothing(make_side):
 
 
 def test_left_over_files_of_killed_processes_are_removed(side):
-    side.write("pipelines/.orders.json.ab12_xyz", "{")
+    side.write("pipelines/.orders.json.ab12_xyz", "{")  # by an earlier version
+    side.write("pipelines/.orders.json.8f4ffabc.part", "{")
     side.write("pipelines/.keep", "")
 
     with side.made.hold():

@@ -378,7 +378,7 @@ class ClassArchive:
             left.unlink(missing_ok=True)
         self._create_base()
         base = [f"-XX:SharedArchiveFile={path}" for path in self._list_bases()]
-        with FileReplacement(self.path, is_synced=False) as archive:
+        with FileReplacement(self.path, is_synced=False, has_name=True) as archive:
             training = start([*base, f"-XX:ArchiveClassesAtExit={archive.new_file}"])
             if training.run(is_needed) and _is_written(archive.new_file):
                 self._remove_others()
@@ -392,7 +392,7 @@ class ClassArchive:
         runtime = Path(self._java.executable).resolve().parent.parent
         if (runtime / "lib" / "server" / "classes.jsa").is_file():
             return
-        with FileReplacement(self._base, is_synced=False) as archive:
+        with FileReplacement(self._base, is_synced=False, has_name=True) as archive:
             option = f"-XX:SharedArchiveFile={archive.new_file}"
             command = [self._java.executable, "-Xshare:dump", option]
             subprocess.run(command, capture_output=True, check=False, timeout=_LIMIT_S)

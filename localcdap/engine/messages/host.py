@@ -195,7 +195,6 @@ class PrivilegeChecks:
 class DatasetDeclarations:
     """Datasets of sinks."""
 
-    @non_idempotent
     def declare(
         self, namespace: str, stage: str, declaration: DatasetDeclaration
     ) -> DatasetFiles | None:

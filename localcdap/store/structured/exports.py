@@ -46,7 +46,7 @@ class StructuredExports:
         groupings = [_build_grouping(table, each, condition) for each in request.groupings]
         rows = _build_rows(table, request, condition)
         try:
-            replacement = FileReplacement(file, is_synced=False)
+            replacement = FileReplacement(file, is_synced=False, has_name=True)
         except OSError as error:
             raise StoreError(f"{file} cannot be written: {error.strerror}.") from None
         with replacement, self._store.snapshot() as tx:

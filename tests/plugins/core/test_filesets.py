@@ -15,7 +15,9 @@ from localcdap.api.schema import Field, Schema
 from localcdap.datasets.model import DatasetUpdate
 from localcdap.datasets.sql import SqlRequest
 from localcdap.pipeline.library.application_model import DeployRequest
+from localcdap.pipeline.macros.parser import LOGICAL_START_TIME
 from localcdap.pipeline.service import PipelineRequest
+from localcdap.runs.model import Run
 from localcdap.testing.instance import TemporaryInstance
 
 SCHEMA = json.dumps(
@@ -79,7 +81,7 @@ def pipeline(*pairs: tuple[dict[str, Any], dict[str, Any]]) -> str:
     return json.dumps({"name": "p", "artifact": artifact, "config": config})
 
 
-def write(instance: TemporaryInstance, *written: tuple[str, dict[str, Any]]) -> None:
+def write(instance: TemporaryInstance, *written: tuple[str, dict[str, Any]]) -> Run:
     """Write each text of CSV into its sink."""
     pairs = []
     for number, (text, sink) in enumerate(written):
@@ -89,7 +91,9 @@ def write(instance: TemporaryInstance, *written: tuple[str, dict[str, Any]]) -> 
             "batchsource", "File", referenceName="r", path=given, format="csv", schema=SCHEMA
         )
         pairs.append((source, sink))
-    assert instance.run(pipeline(*pairs)).error is None
+    run = instance.run(pipeline(*pairs))
+    assert run.error is None
+    return run
 
 
 def read(instance: TemporaryInstance, *sources: dict[str, Any]) -> list[list[dict[str, Any]]]:
@@ -153,14 +157,15 @@ def test_partitions_are_named_after_their_time_and_old_ones_removed(instance):
     assert failed.error is not None
     assert old.exists(), "nothing is removed by a run that fails"
 
-    write(instance, ("1,x\n", sink))
+    first = write(instance, ("1,x\n", sink))
     assert not old.exists()
     assert any((folder / day).is_dir() for day in (before, _day_in_tokyo()))
     source = {"name": "t", "basePath": "mine", "duration": "1h", "schema": SCHEMA}
     assert read(instance, stage("batchsource", "TPFSOrc", **source)) == [[{"a": 1, "b": "x"}]]
     assert instance.cdap.datasets.describe("default", "t").properties["data.use.existing"] == "true"
 
-    again = instance.run(pipeline((stage("batchsource", "File", **given), sink)))
+    at = {LOGICAL_START_TIME: str(first.starting)}
+    again = instance.run(pipeline((stage("batchsource", "File", **given), sink)), at)
     assert "already has a partition with the key: {year=" in again.error.message
 
 
