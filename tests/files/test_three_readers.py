@@ -49,7 +49,9 @@ OTHER_ON_SPARK = {
     # Nobody knows the columns of an empty file, and of lines that are arrays.
     "empty.csv": "has no fields",
     "commons_lang.jsonl": "has no fields",
+    "googlesql_nan.jsonl": "has no fields",
     "googlesql_values.jsonl": "has no fields",
+    "gson_values.jsonl": "has no fields",
     "natty.jsonl": "has no fields",
     # A quote is not closed in one line: it fails the run, where the prep area shows what cannot be read.
     "purchases.csv": "Found a line with an unenclosed quote",
@@ -81,7 +83,9 @@ OTHER_IN_DUCKDB = {
     "purchases.csv": "Expected 4 columns, got 2",
     "empty.csv": "at least one column",
     "commons_lang.jsonl": "at least one column",
+    "googlesql_nan.jsonl": "at least one column",
     "googlesql_values.jsonl": "at least one column",
+    "gson_values.jsonl": "at least one column",
     "natty.jsonl": "at least one column",
     # A file set has no property for lines above the header.
     "title.csv": TITLE,

@@ -1,6 +1,6 @@
 """Each kind of cell of a workbook, in the Excel source, in files of the format xls, and in parse-as-excel.
 
-``cells.tsv`` has a cell a line: its kind (number, text, boolean, formula, error, blank), value and format,
+``cells.table`` has a cell a line: its kind (number, text, boolean, formula, error, blank), value and format,
 and what the code of the original makes of it with Apache POI: the text of the Excel source, that of
 parse-as-excel, and the string and the double of the format xls. ``cells.xls`` is the workbook of these cells.
 """
@@ -20,7 +20,7 @@ from localcdap.plugin_lib.files.readers.columnar import read_sheet
 from tests.plugin_lib.wrangler.directives.recipes import run
 
 HERE = Path(__file__).parent
-LINES = [line.split("\t") for line in (HERE / "cells.tsv").read_text("utf-8").splitlines()]
+LINES = [line.split("\t") for line in (HERE / "cells.table").read_text("utf-8").splitlines()]
 CELLS = [(kind, value, format, *map(json.loads, texts)) for kind, value, format, *texts in LINES]
 FORMULAS: dict[str, tuple[Any, ...]] = {
     "1+1": ("2.0", "2.0", 2.0),
