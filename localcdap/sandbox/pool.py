@@ -40,6 +40,7 @@ from localcdap.sandbox.stage_configuration import (
     ConfigureResult,
     configure_stage,
 )
+from localcdap.sandbox.worker import JobResult
 
 ArtifactDigests = tuple[str, ...]
 """The digests of the artifacts whose code runs in a process, sorted; for a session, its name follows."""
@@ -146,6 +147,8 @@ def get_digests(plugin: PluginRef, session: str = "") -> ArtifactDigests:
 
 
 _LOG: Final = logging.getLogger(__name__)
+_ATTEMPTS: Final = 2
+"""Attempts at a job without effects whose process is killed from outside."""
 _DAMAGE_ACTION: Final = (
     "Let the plugin end what it starts, and leave modules that it does not own as they are."
 )
@@ -195,7 +198,13 @@ class PluginWorker(JobRunner):
         request, name = InspectRequest(path, digest), Path(path).name
         with self._turn, self._raise_host_lost_if_closed():
             who = f"{name}: its code"
-            return self._run(inspect, request, (digest,), path, who, log_name=name, once=True)[0]
+            found, _ = self._run(
+                *(inspect, request, (digest,), path, who),
+                log_name=name,
+                once=True,
+                attempts=_ATTEMPTS,
+            )
+            return found
 
     def configure(self, request: ConfigureRequest) -> ConfigureResult:
         """Configure a stage, or return the remembered result of the same request.
@@ -211,8 +220,9 @@ class PluginWorker(JobRunner):
         with self._turn:
             crashed, damage = False, None
             try:
+                digests = get_digests(plugin)
                 result, damage = self._run(
-                    configure_stage, request, get_digests(plugin), plugin.path, who
+                    configure_stage, request, digests, plugin.path, who, attempts=_ATTEMPTS
                 )
             except PluginError as error:
                 crashed = True
@@ -258,28 +268,24 @@ class PluginWorker(JobRunner):
         *,
         log_name: str | None = None,
         once: bool = False,
+        attempts: int = 1,
     ) -> tuple[_T, str | None]:
         """Run a job in the process of the artifacts, and end the process when the job damaged it.
 
         :param once: run it in a new process, which ends with it.
+        :param attempts: processes that may be killed from outside before it fails: 1 for a job that may have
+            effects.
         :returns: the result of the job, and the damage that it did.
         :raises PluginError: when the process is lost; ``who`` starts its message.
         :raises LocalcdapError: what the job raised.
         """
-        name, packed = get_job_name(job), msgspec.Raw(pack(request))
+        call = get_job_name(job), msgspec.Raw(pack(request)), self._time_limit_s
         try:
-            process = self._take(() if once else artifacts)
+            process, result = self._call_process(
+                () if once else artifacts, path, call, attempts=attempts, is_last=once
+            )
         except WorkerLostError as lost:
-            raise self._to_error(lost, "The plugin worker", path) from None
-        try:
-            result = process.run(name, packed, self._time_limit_s, is_last=once)
-        except BaseException as error:
-            process.kill()
-            if self._closed:
-                raise PluginError("The plugin worker was closed.") from None
-            if isinstance(error, WorkerLostError):
-                raise self._to_error(error, who, path) from None
-            raise
+            raise self._to_error(lost, who, path) from None
         if result.damage:
             _LOG.info("%s: its process is replaced because %s", log_name or who, result.damage)
         if once:
@@ -293,10 +299,41 @@ class PluginWorker(JobRunner):
         answer: _T = unpack(result.answer, get_answer_type(job))
         return answer, result.damage
 
-    def _take(self, artifacts: ArtifactDigests) -> WorkerProcess:
+    def _call_process(
+        self,
+        artifacts: ArtifactDigests,
+        path: str,
+        call: tuple[str, msgspec.Raw, float],
+        *,
+        attempts: int,
+        is_last: bool,
+    ) -> tuple[WorkerProcess, JobResult]:
+        """Call a process of the artifacts, or others that follow it when it is killed from outside.
+
+        :param call: the arguments of :meth:`WorkerProcess.run`.
+        :raises WorkerLostError: when the last one is lost, or the job has ended one.
+        """
+        for left in reversed(range(attempts)):
+            process = self._take(artifacts, path)
+            try:
+                return process, process.run(*call, is_last=is_last)
+            except BaseException as error:
+                process.kill()
+                if self._closed:
+                    raise PluginError("The plugin worker was closed.") from None
+                is_killed = isinstance(error, WorkerLostError) and error.reason is ExitReason.KILLED
+                if not (is_killed and left):
+                    raise
+                _LOG.info("%s: a process was killed; another one is called", path)
+        raise AssertionError("unreachable")
+
+    def _take(self, artifacts: ArtifactDigests, path: str) -> WorkerProcess:
         if self._closed:
             raise PluginError("The plugin worker was closed.")
-        self._process = process = self._processes.take(artifacts)
+        try:
+            self._process = process = self._processes.take(artifacts)
+        except WorkerLostError as lost:
+            raise self._to_error(lost, "The plugin worker", path) from None
         if self._closed:  # meanwhile, and without knowing of this process
             process.kill()
         return process
@@ -330,6 +367,9 @@ class PluginWorker(JobRunner):
             case ExitReason.CRASH:
                 message = f"{who} {lost.detail}."
                 action = "Correct the plugin: it must raise an exception instead."
+            case ExitReason.KILLED:
+                message = f"{who} {lost.detail}."
+                action = "Look whether the machine has too little memory, and try again."
         return PluginError(message, action, traceback=frames)
 
 

@@ -183,6 +183,8 @@ class ExitReason(enum.Enum):
     TIME = "time"
     MEMORY = "memory"
     CRASH = "crash"
+    KILLED = "killed"
+    """By somebody else, as far as is known: a user, or a system without free memory."""
 
 
 class WorkerLostError(Exception):
@@ -338,10 +340,13 @@ class WorkerProcess:
             time.sleep(_PAUSE_S)
         self.kill()
         code = self._exit_code
-        if is_alive or code is None:
+        if is_alive:
             return self._kill_and_report(
                 ExitReason.CRASH, f"broke the connection of its process ({error})"
             )
+        if code is None or code == -signal.SIGKILL:  # None: together with the server that forked it
+            detail = "lost its process, which was killed, as a user or a system without memory does"
+            return self._kill_and_report(ExitReason.KILLED, detail)
         if code == OUT_OF_MEMORY:
             return self._kill_and_report(ExitReason.MEMORY, "took too much memory")
         if code >= 0:
