@@ -46,6 +46,7 @@ from localcdap.sandbox.stage_configuration import (
     ConfigureResult,
     configure_stage,
 )
+from localcdap.sandbox.worker import JobResult
 
 ArtifactDigests = tuple[str, ...]
 """The digests of the artifacts whose code runs in a process, sorted; for a session, its name follows."""
@@ -217,6 +218,8 @@ def get_digests(plugin: PluginRef, session: str = "") -> ArtifactDigests:
 
 
 _LOG: Final = logging.getLogger(__name__)
+_ATTEMPTS: Final = 2
+"""Attempts at a job without effects whose process is killed from outside."""
 _DAMAGE_ACTION: Final = (
     "Let the plugin end what it starts, and leave modules that it does not own as they are."
 )
@@ -266,7 +269,13 @@ class PluginWorker(JobRunner):
         request, name = InspectRequest(path, digest), Path(path).name
         with self._turn, self._raise_host_lost_if_closed():
             who = f"{name}: its code"
-            return self._run(inspect, request, (digest,), path, who, log_name=name, once=True)[0]
+            found, _ = self._run(
+                *(inspect, request, (digest,), path, who),
+                log_name=name,
+                once=True,
+                attempts=_ATTEMPTS,
+            )
+            return found
 
     def configure(self, request: ConfigureRequest) -> ConfigureResult:
         """Configure a stage, or return the remembered result of the same request.
@@ -282,8 +291,9 @@ class PluginWorker(JobRunner):
         with self._turn:
             crashed, damage = False, None
             try:
+                digests = get_digests(plugin)
                 result, damage = self._run(
-                    configure_stage, request, get_digests(plugin), plugin.path, who
+                    configure_stage, request, digests, plugin.path, who, attempts=_ATTEMPTS
                 )
             except PluginError as error:
                 crashed = True
@@ -329,28 +339,24 @@ class PluginWorker(JobRunner):
         *,
         log_name: str | None = None,
         once: bool = False,
+        attempts: int = 1,
     ) -> tuple[_T, str | None]:
         """Run a job in the process of the artifacts, and end the process when the job damaged it.
 
         :param once: run it in a new process, which ends with it.
+        :param attempts: processes that may be killed from outside before it fails: 1 for a job that may have
+            effects.
         :returns: the result of the job, and the damage that it did.
         :raises PluginError: when the process is lost; ``who`` starts its message.
         :raises LocalcdapError: what the job raised.
         """
-        name, packed = get_job_name(job), msgspec.Raw(pack(request))
+        call = get_job_name(job), msgspec.Raw(pack(request)), self._time_limit_s
         try:
-            process = self._take(() if once else artifacts)
+            process, result = self._call_process(
+                () if once else artifacts, path, call, attempts=attempts, is_last=once
+            )
         except WorkerLostError as lost:
-            raise self._to_error(lost, "The plugin worker", path) from None
-        try:
-            result = process.run(name, packed, self._time_limit_s, is_last=once)
-        except BaseException as error:
-            process.kill()
-            if self._closed:
-                raise PluginError("The plugin worker was closed.") from None
-            if isinstance(error, WorkerLostError):
-                raise self._to_error(error, who, path, artifacts) from None
-            raise
+            raise self._to_error(lost, who, path, artifacts) from None
         if result.damage:
             _LOG.info("%s: its process is replaced because %s", log_name or who, result.damage)
         # The next call in the process may be one of another worker, and this one may be closed meanwhile.
@@ -367,10 +373,41 @@ class PluginWorker(JobRunner):
         answer: _T = unpack(result.answer, get_answer_type(job))
         return answer, result.damage
 
-    def _take(self, artifacts: ArtifactDigests) -> WorkerProcess:
+    def _call_process(
+        self,
+        artifacts: ArtifactDigests,
+        path: str,
+        call: tuple[str, msgspec.Raw, float],
+        *,
+        attempts: int,
+        is_last: bool,
+    ) -> tuple[WorkerProcess, JobResult]:
+        """Call a process of the artifacts, or others that follow it when it is killed from outside.
+
+        :param call: the arguments of :meth:`WorkerProcess.run`.
+        :raises WorkerLostError: when the last one is lost, or the job has ended one.
+        """
+        for left in reversed(range(attempts)):
+            process = self._take(artifacts, path)
+            try:
+                return process, process.run(*call, is_last=is_last)
+            except BaseException as error:
+                process.kill()
+                if self._closed:
+                    raise PluginError("The plugin worker was closed.") from None
+                is_killed = isinstance(error, WorkerLostError) and error.reason is ExitReason.KILLED
+                if not (is_killed and left):
+                    raise
+                _LOG.info("%s: a process was killed; another one is called", path)
+        raise AssertionError("unreachable")
+
+    def _take(self, artifacts: ArtifactDigests, path: str) -> WorkerProcess:
         if self._closed:
             raise PluginError("The plugin worker was closed.")
-        self._process = process = self._processes.take(artifacts)
+        try:
+            self._process = process = self._processes.take(artifacts)
+        except WorkerLostError as lost:
+            raise self._to_error(lost, "The plugin worker", path) from None
         if self._closed:  # meanwhile, and without knowing of this process
             process.kill()
         return process
@@ -394,7 +431,6 @@ class PluginWorker(JobRunner):
         self, lost: WorkerLostError, who: str, path: str, artifacts: ArtifactDigests = ()
     ) -> PluginError:
         frames = parse_dumped_frames(lost.output, Path(path))
-        kind = PluginError
         match lost.reason:
             case ExitReason.TIME:
                 message = f"{who} did not finish within {self._time_limit_s:g} s."
@@ -407,9 +443,14 @@ class PluginWorker(JobRunner):
             case ExitReason.CRASH:
                 message = f"{who} {lost.detail}."
                 action = "Correct the plugin: it must raise an exception instead."
-                kind = SessionLostError if _is_session(artifacts) else PluginError
-        if _is_session(artifacts):
-            _LOG.warning("The process of %s was lost: %s", artifacts[-1], message)
+            case ExitReason.KILLED:
+                message = f"{who} {lost.detail}."
+                action = "Look whether the machine has too little memory, and try again."
+        if not _is_session(artifacts):
+            return PluginError(message, action, traceback=frames)
+        _LOG.warning("The process of %s was lost: %s", artifacts[-1], message)
+        may_repeat = lost.reason in (ExitReason.CRASH, ExitReason.KILLED)
+        kind = SessionLostError if may_repeat else PluginError
         return kind(message, action, traceback=frames)
 
 

@@ -200,6 +200,8 @@ class ExitReason(enum.Enum):
     TIME = "time"
     MEMORY = "memory"
     CRASH = "crash"
+    KILLED = "killed"
+    """By somebody else, as far as is known: a user, or a system without free memory."""
 
 
 class WorkerLostError(Exception):
@@ -357,8 +359,8 @@ class WorkerProcess:
 
         :returns: how it ended, as the end of a sentence whose subject is the process.
         """
-        code = self._find_exit_code()
-        if code is None:
+        has_ended, code = self._find_end()
+        if not has_ended or code is None:
             return "broke its connection"
         if code == OUT_OF_MEMORY:
             return "took too much memory"
@@ -366,21 +368,24 @@ class WorkerProcess:
             return f"ended with exit code {code}"
         return f"was ended by a signal: {signal.strsignal(-code)}"
 
-    def _find_exit_code(self) -> int | None:
-        """End the process; return its exit code, or None when it did not end by itself."""
+    def _find_end(self) -> tuple[bool, int | None]:
+        """End the process; return whether it had ended by itself, and its exit code if that is known."""
         end = time.monotonic() + 1.0
         while (is_alive := is_running(self.pid)) and time.monotonic() < end:
             time.sleep(_PAUSE_S)
         self.kill()
-        return None if is_alive else self._exit_code
+        return not is_alive, self._exit_code
 
     def _make_lost_error(self, error: Exception) -> WorkerLostError:
         """Return an error that says how the process ended, or that its connection broke."""
-        code = self._find_exit_code()
-        if code is None:
+        has_ended, code = self._find_end()
+        if not has_ended:
             return self._kill_and_report(
                 ExitReason.CRASH, f"broke the connection of its process ({error})"
             )
+        if code is None or code == -signal.SIGKILL:  # None: together with the server that forked it
+            detail = "lost its process, which was killed, as a user or a system without memory does"
+            return self._kill_and_report(ExitReason.KILLED, detail)
         if code == OUT_OF_MEMORY:
             return self._kill_and_report(ExitReason.MEMORY, "took too much memory")
         if code >= 0:

@@ -88,6 +88,35 @@ def test_killed_from_outside_while_idle(worker, request_of):
     assert pid_of(worker, request_of) != pid
 
 
+KILLED_ONCE = """
+if not os.path.exists({file!r}):
+    open({file!r}, "w").close()
+    os.kill({process}, 9)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("process", ["os.getpid()", "os.getppid()"])
+def test_killed_from_outside_in_a_call_that_another_process_repeats(
+    worker, request_of, tmp_path, process
+):
+    """As by a system without memory; the parent is the server that has forked it."""
+    once = KILLED_ONCE.format(file=str(tmp_path / "killed"), process=process)
+
+    assert worker.configure(request_of(once)).failures == []
+
+    request = request_of(at_import=KILLED_ONCE.format(file=str(tmp_path / "too"), process=process))
+    (found,) = worker.inspect(request.plugin.path, request.plugin.digest).plugins
+    assert found.name == "P"
+
+
+def test_a_plugin_that_is_killed_each_time_is_one_failure(worker, request_of):
+    (failure,) = worker.configure(request_of("os.kill(os.getpid(), 9)")).failures
+
+    assert "Plugin 'P' of stage 'stage 1' lost its process, which was killed" in failure.message
+    assert "too little memory" in failure.corrective_action
+
+
 DAMAGING = ("modules", "api modules", "streams", "builtins", "thread", "raw thread", "timer")
 HARMLESS = ("prints", "stream objects", "directory", "path", "environment", "exit handler")
 
