@@ -11,9 +11,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
+from typing import TYPE_CHECKING, Final
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.connector import (
@@ -32,6 +30,7 @@ from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.java.strings import to_java_string
+from localcdap.plugin_lib.wrangler.recipe.output import make_converter
 from localcdap.text import format_count
 
 if TYPE_CHECKING:
@@ -325,7 +324,7 @@ def _cast(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
     import pyarrow as pa
 
     if pa.types.is_binary(column.type) and pa.types.is_string(type):
-        texts = [None if each is None else _to_text(each) for each in column.to_pylist()]
+        texts = [None if each is None else to_java_string(each) for each in column.to_pylist()]
         return pa.chunked_array([pa.array(texts, type)])
     return column.cast(type, safe=False)
 
@@ -399,12 +398,7 @@ def _encode(records: list[Record], stream: PositionedRecords) -> pa.Table:
 
 def _fit(records: Sequence[Record], schema: Schema) -> Iterator[Record]:
     """Give the values of each column the type that was found for all of them, and the column its name."""
-    converters: dict[Schema, Callable[[Any], Any]] = {Schema.STRING: _to_text, Schema.DOUBLE: float}
-    convert = {
-        each.name: converters[each.schema.non_nullable]
-        for each in schema
-        if each.schema.non_nullable in converters
-    }
+    convert = {each.name: make_converter(each.schema, each.name) for each in schema}
     names = {name.lower(): name for name in schema.field_names}
     for record in records:
         named = {names.get(name.lower(), name): value for name, value in record.items()}
@@ -412,17 +406,6 @@ def _fit(records: Sequence[Record], schema: Schema) -> Iterator[Record]:
             name: value if value is None or name not in convert else convert[name](value)
             for name, value in named.items()
         }
-
-
-def _to_text(value: Any) -> str:
-    match value:
-        case str():
-            return value
-        case bytes():
-            return value.decode("utf-8", "replace")
-        case dict() | list() | tuple():
-            return msgspec.json.encode(encode_json_record(value)).decode()
-    return to_java_string(value)
 
 
 def _write(tables: Sequence[pa.Table]) -> bytes:

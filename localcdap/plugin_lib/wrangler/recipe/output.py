@@ -187,8 +187,10 @@ def _make_real(schema: Schema, name: str) -> Convert:
     parse = parse_float if schema.non_nullable.type is Type.FLOAT else parse_double
 
     def convert(value: Any) -> Any:
-        if isinstance(value, float) or value is None:
-            return value
+        if value is None:
+            return None
+        if isinstance(value, float):
+            return float(value)
         if isinstance(value, str):
             if not value.strip():
                 return None
