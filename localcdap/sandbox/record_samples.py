@@ -11,7 +11,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.connector import (
@@ -30,7 +30,6 @@ from localcdap.api.record_json import encode_json_record
 from localcdap.api.schema import Schema
 from localcdap.api.stage import Record
 from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.wrangler.recipe.output import make_converter
 from localcdap.text import format_count
 
 if TYPE_CHECKING:
@@ -398,14 +397,34 @@ def _encode(records: list[Record], stream: PositionedRecords) -> pa.Table:
 
 def _fit(records: Sequence[Record], schema: Schema) -> Iterator[Record]:
     """Give the values of each column the type that was found for all of them, and the column its name."""
-    convert = {each.name: make_converter(each.schema, each.name) for each in schema}
+    convert = {each.name: _make_converter(each.schema) for each in schema}
     names = {name.lower(): name for name in schema.field_names}
     for record in records:
         named = {names.get(name.lower(), name): value for name, value in record.items()}
         yield {
-            name: value if value is None or name not in convert else convert[name](value)
+            name: convert[name](value) if name in convert else value
             for name, value in named.items()
         }
+
+
+def _make_converter(schema: Schema) -> Callable[[Any], Any]:
+    """Return the function from a value to one of a type that was found for it and others; null stays."""
+    inner = schema.non_nullable
+    item = None if inner.items is None else _make_converter(inner.items)
+    members = [(each.name, _make_converter(each.schema)) for each in inner.fields or ()]
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        if inner == Schema.STRING:
+            return to_java_string(value)
+        if inner == Schema.DOUBLE:
+            return float(value)
+        if item is not None:
+            return list(map(item, value))
+        return {name: part(value.get(name)) for name, part in members} if members else value
+
+    return convert
 
 
 def _write(tables: Sequence[pa.Table]) -> bytes:
