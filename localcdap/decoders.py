@@ -22,6 +22,8 @@ from msgspec import inspect
 _T = TypeVar("_T")
 DecodeHook: TypeAlias = Callable[[Any, Any], Any]
 """Takes a type that msgspec does not know, and a plain value; returns the value of that type."""
+ParseFloat: TypeAlias = Callable[[str], Any]
+"""Takes the literal of a number with a point or an exponent; returns its value."""
 
 
 @overload
@@ -30,17 +32,28 @@ def decode_json(
 ) -> _T: ...
 @overload
 def decode_json(
-    data: bytes | str, type: Any = Any, *, strict: bool = True, hook: DecodeHook | None = None
+    data: bytes | str,
+    type: Any = Any,
+    *,
+    strict: bool = True,
+    hook: DecodeHook | None = None,
+    parse_float: ParseFloat | None = None,
 ) -> Any: ...
 def decode_json(
-    data: bytes | str, type: Any = Any, *, strict: bool = True, hook: DecodeHook | None = None
+    data: bytes | str,
+    type: Any = Any,
+    *,
+    strict: bool = True,
+    hook: DecodeHook | None = None,
+    parse_float: ParseFloat | None = None,
 ) -> Any:
     """Decode JSON as a value of the given type.
 
+    :param parse_float: makes the values of literals such as ``1.10`` that have no type.
     :raises msgspec.ValidationError: when the value is of another type; the message says where.
     :raises msgspec.DecodeError: when the data is not JSON.
     """
-    return _get_json_decoder(type, strict, hook).decode(data)
+    return _get_json_decoder(type, strict, hook, parse_float).decode(data)
 
 
 @overload
@@ -133,7 +146,7 @@ def check_type(type: Any) -> None:
 
     :raises TypeError: when it cannot; the message says why.
     """
-    _get_json_decoder(type, True, None)
+    _get_json_decoder(type, True, None, None)
 
 
 # A lock that its holder may take again: an annotation that is evaluated may import a module.
@@ -142,10 +155,10 @@ _LOCK = threading.RLock()
 
 @lru_cache(maxsize=1024)
 def _get_json_decoder(
-    type: Any, strict: bool, hook: DecodeHook | None
+    type: Any, strict: bool, hook: DecodeHook | None, parse_float: ParseFloat | None
 ) -> msgspec.json.Decoder[Any]:
     with _LOCK:
-        return msgspec.json.Decoder(type, strict=strict, dec_hook=hook)
+        return msgspec.json.Decoder(type, strict=strict, dec_hook=hook, float_hook=parse_float)
 
 
 @lru_cache(maxsize=1024)

@@ -54,7 +54,8 @@ def encode_json_record(value: Any) -> Any:
         case None | bool() | int() | str():
             return value
         case float():
-            return value if math.isfinite(value) else _encode_non_finite(value)
+            # A subclass may hold more than the number.
+            return float(value) if math.isfinite(value) else _encode_non_finite(value)
         case bytes() | bytearray() | memoryview():
             return base64.b64encode(value).decode("ascii")
         case datetime.datetime():

@@ -1,5 +1,6 @@
 """The records of JSON files: lines of objects, or documents.
 
+Numbers with a point or an exponent keep their literals (:class:`~localcdap.java.strings.LiteralFloat`).
 What programs write though JSON does not allow it is read, too: numbers that are none, and several documents.
 """
 
@@ -15,10 +16,11 @@ import msgspec
 from localcdap.decoders import decode_json
 from localcdap.files import limits
 from localcdap.files.delimited import UnreadableRow
+from localcdap.java.strings import LiteralFloat
 
 
-def _parse_double(text: str) -> float:
-    found = float(text)
+def _parse_double(text: str) -> LiteralFloat:
+    found = LiteralFloat(text)
     if math.isinf(found):
         raise ValueError(f"{text} is too large")
     return found
@@ -34,7 +36,7 @@ def decode_document(text: str) -> Any:
     :raises msgspec.DecodeError: when the text is something else.
     """
     try:
-        return decode_json(text)
+        return decode_json(text, parse_float=_parse_double)
     except msgspec.DecodeError as error:
         try:
             return _DECODER.decode(text)

@@ -227,7 +227,7 @@ def _format_scalar(value: Any) -> str:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError(f"{format_double(value)} cannot be written as JSON")
-        return format_double(value)
+        return to_java_string(value)
     if isinstance(value, datetime.date | datetime.time):
         return _format_text(to_java_string(value))
     return str(value) if isinstance(value, Decimal) else to_java_string(value)

@@ -19,7 +19,8 @@ DECIMAL128: Final = Context(prec=34, rounding=ROUND_HALF_EVEN, Emax=6144, Emin=-
 
 _BEYOND: Final = 2.0**128
 """The number after the largest float, if floats had larger exponents."""
-_WHOLE: Final = re.compile(r"[+-]?[0-9]+\Z")
+_WHOLE: Final = re.compile(r"[+-]?[^\D\U00010000-\U0010FFFF]+\Z")
+"""Digits are those of any script, as ``Character.digit`` reads a UTF-16 unit."""
 _HEX: Final = r"0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+"
 DOUBLE: Final = (
     rf"[\x00-\x20]*[+-]?(?:NaN|Infinity|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|{_HEX})[fFdD]?)"

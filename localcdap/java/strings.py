@@ -22,6 +22,24 @@ TRIM_CHARACTERS: Final = "".join(map(chr, range(33)))
 """The characters that ``String.trim`` removes at both ends: control characters and the space."""
 
 
+class LiteralFloat(float):
+    """A double that keeps its literal in JSON, such as ``1.10`` (Gson ``LazilyParsedNumber``).
+
+    :func:`to_java_string` gives the literal; ``float`` of it gives the plain number.
+    """
+
+    __slots__ = ("literal",)
+    literal: str
+
+    def __new__(cls, literal: str) -> LiteralFloat:
+        made = super().__new__(cls, literal)
+        made.literal = literal
+        return made
+
+    def __getnewargs__(self) -> tuple[str]:  # type: ignore[override]
+        return (self.literal,)
+
+
 def format_double(value: float) -> str:
     """Format a double as ``Double.toString``: ``1.0``, ``1.0E10``, ``NaN``."""
     return _format_number(value, DOUBLE)
@@ -115,6 +133,7 @@ _WRITERS: Final[dict[type, Callable[[Any], str]]] = {
     str: lambda value: value,
     int: int.__repr__,
     float: format_double,
+    LiteralFloat: lambda value: value.literal,
     bool: lambda value: "true" if value else "false",
     type(None): lambda _: "null",
     Decimal: str,

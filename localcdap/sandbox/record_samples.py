@@ -13,8 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from localcdap.api.arrow import RecordCodec
 from localcdap.api.connector import (
     MOST_RECORDS,
@@ -325,7 +323,7 @@ def _cast(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
     import pyarrow as pa
 
     if pa.types.is_binary(column.type) and pa.types.is_string(type):
-        texts = [None if each is None else _to_text(each) for each in column.to_pylist()]
+        texts = [None if each is None else to_java_string(each) for each in column.to_pylist()]
         return pa.chunked_array([pa.array(texts, type)])
     return column.cast(type, safe=False)
 
@@ -399,30 +397,34 @@ def _encode(records: list[Record], stream: PositionedRecords) -> pa.Table:
 
 def _fit(records: Sequence[Record], schema: Schema) -> Iterator[Record]:
     """Give the values of each column the type that was found for all of them, and the column its name."""
-    converters: dict[Schema, Callable[[Any], Any]] = {Schema.STRING: _to_text, Schema.DOUBLE: float}
-    convert = {
-        each.name: converters[each.schema.non_nullable]
-        for each in schema
-        if each.schema.non_nullable in converters
-    }
+    convert = {each.name: _make_converter(each.schema) for each in schema}
     names = {name.lower(): name for name in schema.field_names}
     for record in records:
         named = {names.get(name.lower(), name): value for name, value in record.items()}
         yield {
-            name: value if value is None or name not in convert else convert[name](value)
+            name: convert[name](value) if name in convert else value
             for name, value in named.items()
         }
 
 
-def _to_text(value: Any) -> str:
-    match value:
-        case str():
-            return value
-        case bytes():
-            return value.decode("utf-8", "replace")
-        case dict() | list() | tuple():
-            return msgspec.json.encode(encode_json_record(value)).decode()
-    return to_java_string(value)
+def _make_converter(schema: Schema) -> Callable[[Any], Any]:
+    """Return the function from a value to one of a type that was found for it and others; null stays."""
+    inner = schema.non_nullable
+    item = None if inner.items is None else _make_converter(inner.items)
+    members = [(each.name, _make_converter(each.schema)) for each in inner.fields or ()]
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        if inner == Schema.STRING:
+            return to_java_string(value)
+        if inner == Schema.DOUBLE:
+            return float(value)
+        if item is not None:
+            return list(map(item, value))
+        return {name: part(value.get(name)) for name, part in members} if members else value
+
+    return convert
 
 
 def _write(tables: Sequence[pa.Table]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -204,6 +205,25 @@ def read_real(text: Column, kind: str = "double") -> Column:
     # Spark takes more: nan, inf and infinity in any case. A pattern costs more than a cast.
     is_finite = F.abs(value) < float("inf")
     return F.when(is_finite, value).when(text.rlike(rf"\A{DOUBLE}\z"), value)
+
+
+def read_whole(text: Column, kind: str = "bigint") -> Column:
+    """Parse texts as Java's ``parseLong`` or ``parseInt``; other texts become null.
+
+    :param kind: ``bigint``, ``int`` or ``smallint``.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    plain = F.when(text.rlike(r"\A[+-]?[0-9]+\z"), text.try_cast(kind))
+    ascii_digits = F.translate(text, *_list_other_digits())
+    return plain.when(text.rlike(r"\A[+-]?\p{Nd}+\z"), ascii_digits.try_cast(kind))
+
+
+@functools.cache
+def _list_other_digits() -> tuple[str, str]:
+    """Return the digits of one UTF-16 unit outside of ASCII, and those of ASCII for them."""
+    digits = [chr(code) for code in range(0x80, 0x10000) if chr(code).isdecimal()]
+    return "".join(digits), "".join(str(int(digit)) for digit in digits)
 
 
 def from_text(text: Column, schema: Schema) -> Column:

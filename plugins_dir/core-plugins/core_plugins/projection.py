@@ -22,7 +22,7 @@ from localcdap.api import (
     plugin,
 )
 from localcdap.plugin_lib.spark.columns import build_failure, get_column
-from localcdap.plugin_lib.spark.conversion import read_real
+from localcdap.plugin_lib.spark.conversion import read_real, read_whole
 from localcdap.plugin_lib.suggestions import suggest_name
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ _SPARK_TYPES: Final = {
     Type.DOUBLE: "double",
     Type.STRING: "string",
 }
-_WHOLE: Final = r"\A[+-]?[0-9]+\z"
 _BYTE_FORMATS: Final = {
     Type.BOOLEAN: ">b",
     Type.INT: ">i",
@@ -96,7 +95,7 @@ def convert(
         return F.lower(value) == F.lit("true")
     if inner.type is Type.STRING and inner.logical_type is None:
         if target in (Type.INT, Type.LONG):  # Spark takes more than Java
-            number = F.when(value.rlike(_WHOLE), value.try_cast(_SPARK_TYPES[target]))
+            number = read_whole(value, _SPARK_TYPES[target])
         else:
             number = read_real(value, _SPARK_TYPES[target])
         message = F.concat(

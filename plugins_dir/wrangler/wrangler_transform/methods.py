@@ -454,7 +454,9 @@ def view_rows(
             context.open_tables(list_tables(recipe))
             memory = context.session_memory_mb * 2**20
             open_workspace(request.workspace, request.source, recipe, memory)
-        view = view_workspace(request.workspace, recipe, request.view, context.open_tables)
+        view = view_workspace(
+            request.workspace, recipe, request.view, context.open_tables, context.arguments
+        )
         view.problems += _list_macro_problems(config)
         return view
     except StageError as error:

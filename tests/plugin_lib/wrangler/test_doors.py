@@ -18,9 +18,12 @@ import pytest
 
 from localcdap.api import Schema
 from localcdap.api.arrow import RecordCodec
+from localcdap.api.connector import SampleRequest
 from localcdap.api.record_json import encode_json_record
 from localcdap.files.formats import FileInput
 from localcdap.files.writers import OutputFile
+from localcdap.plugin_lib.connectors.file_records import read_file
+from localcdap.plugin_lib.json_values import make_json_reader
 from localcdap.plugin_lib.wrangler.files.formats import detect_recipe_format, find_first_directive
 from localcdap.plugin_lib.wrangler.files.jobs import continue_job, start_job
 from localcdap.plugin_lib.wrangler.files.tasks import FileTask
@@ -33,6 +36,7 @@ from localcdap.plugin_lib.wrangler.workspaces.workspace import (
     SampleSource,
     Workspace,
 )
+from localcdap.sandbox.record_samples import take_sample
 from localcdap.testing import artifact_ref
 from localcdap.testing.pipeline import PipelineTester
 from localcdap.workspace_views import ViewRequest
@@ -357,3 +361,36 @@ def write_row(row: dict[str, Any]) -> str:
         for name, value in row.items()
     }
     return json.dumps(values, sort_keys=True, default=str)
+
+
+MIXED = [
+    '{"m": 1.10, "d": 2.50, "n": {"a": 1.20, "b": [1.0, 1E5]}, "l": [1.30, "x"]}',
+    '{"m": "x", "d": 3, "n": {"a": 2, "b": [1]}, "l": []}',
+    '{"m": {"a": 1.50, "b": [null, 1e-7]}, "n": {"a": "t", "b": []}, "l": [2]}',
+    '{"m": 1E+5}',
+]
+
+
+def test_numbers_in_columns_of_texts_keep_their_digits(tmp_path: Path) -> None:
+    path = tmp_path / "in.json"
+    path.write_text("\n".join(MIXED))
+    expected, applied, shown = (door(path, "") for door in (run_in_rows, apply, prepare))
+    assert [row["m"] for row in expected.rows] == [
+        "1.10",
+        "x",
+        '{"a":1.50,"b":[null,1e-7]}',
+        "1E+5",
+    ]
+    assert [row["d"] for row in expected.rows] == [2.5, 3.0, None, None]
+    assert expected.rows[0]["n"] == {"a": "1.20", "b": [1.0, 100_000.0]}
+    assert [row["l"] for row in expected.rows] == [["1.30", "x"], [], ["2"], None]
+    assert expected == applied == shown
+
+    sample = take_sample(read_file(str(path), {}), SampleRequest(), 60)
+    workspace = Workspace(SampleSource(schema=sample.schema, records=sample.records))
+    assert workspace.export_records(load_recipe(""), 10).made == expected.rows
+
+    # A run with the schema that prep proposes reads the same texts.
+    text = Schema.record("r", [("m", Schema.STRING)])
+    read_record = make_json_reader(text)
+    assert [read_record(MIXED[index])["m"] for index in (0, 1, 3)] == ["1.10", "x", "1E+5"]

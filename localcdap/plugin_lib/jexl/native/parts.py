@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.plugin_lib.jexl.parser import Node, find_plain_path
 from localcdap.plugin_lib.jexl.types import WHOLE, find_field
-from localcdap.plugin_lib.spark.conversion import read_real
+from localcdap.plugin_lib.spark.conversion import read_real, read_whole
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -168,9 +168,7 @@ def to_long(part: Part) -> Part:
     if not part.is_text:
         raise NoNativeError
     text = part.column
-    read = f.when(text == "", f.lit(0).cast("bigint")).when(
-        text.rlike(r"\A[+-]?[0-9]+\z"), text.try_cast("bigint")
-    )
+    read = f.when(text == "", f.lit(0).cast("bigint")).otherwise(read_whole(text))
     wrong = text.isNotNull() & read.isNull()
     return Part(read, Schema.LONG, True, join_any(part.failing, wrong), 64)
 

@@ -77,8 +77,28 @@ class Conditional(Directive):
             value = f.lower(value) == "true"
         elif native.type.non_nullable != Schema.BOOLEAN:
             raise NoNativeFormError(_NEITHER)
-        frame.fail_where(value.isNull(), f"the condition has no value: {self.condition.text}")
+        message = explain_natively(frame, self.condition, "the condition has no value")
+        frame.fail_where(value.isNull(), message)
         return value
+
+
+def explain_natively(frame: Frame, expression: Expression, reason: str) -> Column:
+    """Return the message of a row for which an expression fails in Spark, which does not say why.
+
+    It has the values of the columns that the expression reads, of each at most 80 characters.
+    """
+    from pyspark.sql import functions as f
+
+    names = [found for name in sorted(expression.variables) if (found := frame.columns.find(name))]
+    values = [
+        f.coalesce(f.concat(f.lit("'"), f.substring(text, 1, 80), f.lit("'")), f.lit("null"))
+        for text in (frame.column(name).cast("string") for name in names)
+    ]
+    described = [
+        f.concat(f.lit(f"column '{name}' is "), value)
+        for name, value in zip(names, values, strict=True)
+    ]
+    return f.concat_ws("; ", f.lit(f"{reason}: {expression.text}"), *described)
 
 
 @plugin(name="filter-row", description="Drops the rows for which a condition is true.")
@@ -274,9 +294,8 @@ class SetColumn(Directive):
     def native(self, frame: Frame) -> None:
         native = frame.evaluate(self.expression)
         if native.failing is not None:
-            frame.fail_where(
-                native.failing, f"the expression cannot be evaluated: {self.expression.text}"
-            )
+            message = explain_natively(frame, self.expression, "the expression cannot be evaluated")
+            frame.fail_where(native.failing, message)
         frame.put(self.column, native.column, native.type)
 
 

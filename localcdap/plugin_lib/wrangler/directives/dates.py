@@ -39,13 +39,13 @@ from localcdap.java.unix_time import (
     parse_whole_number,
     to_epoch_millis,
 )
+from localcdap.plugin_lib.spark.conversion import read_whole
 from localcdap.plugin_lib.wrangler.directives.datetimes import (
     PatternDirective,
     TimestampMap,
     is_timestamp,
 )
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
-    WHOLE,
     WHOLE_NUMBERS,
     find_column,
     format_error_record,
@@ -386,7 +386,7 @@ class ParseTimestamp(TimestampMap):
         if schema.non_nullable == Schema.TIMESTAMP:
             return
         if is_text(schema):
-            whole = f.when(value.rlike(WHOLE), value.try_cast("bigint"))
+            whole = read_whole(value)
         elif schema.non_nullable in WHOLE_NUMBERS:
             whole = value.cast("bigint")
         else:

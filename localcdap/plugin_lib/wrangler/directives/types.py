@@ -15,9 +15,8 @@ from localcdap.api.directive import (
 )
 from localcdap.api.schema import LogicalType, Schema
 from localcdap.java.strings import TRIM_CHARACTERS
-from localcdap.plugin_lib.spark.conversion import read_real
+from localcdap.plugin_lib.spark.conversion import read_real, read_whole
 from localcdap.plugin_lib.wrangler.recipe.base_directives import (
-    WHOLE,
     ColumnMap,
     is_text,
     require_column,
@@ -204,7 +203,7 @@ class SetType(ColumnMap):
             made = read_real(value, kind)
         else:
             spark = {"int": "int", "short": "smallint", "long": "bigint"}[kind]
-            made = f.when(value.rlike(WHOLE), value.try_cast(spark))
+            made = read_whole(value, spark)
         if kind not in ("bytes", "bool"):
             shown = f.substring(value, 1, 80)
             frame.fail_where(

@@ -107,8 +107,6 @@ def make_error_row(message: str, code: int, directive: str) -> ErrorRow:
 
 
 WHOLE_NUMBERS: Final = (Schema.INT, Schema.LONG)
-WHOLE: Final = r"\A[+-]?[0-9]+\z"
-"""The texts that Java reads as whole numbers."""
 
 _PLAIN_REGEX: Final = re.compile(
     r"""(?x)

@@ -14,7 +14,7 @@ import msgspec
 from localcdap.api.directive import DirectiveError
 from localcdap.api.directive.rows import Columns
 from localcdap.api.record_json import encode_json_record
-from localcdap.api.schema import Field, Schema, Type
+from localcdap.api.schema import Schema, Type
 from localcdap.files.delimited import UnreadableRow
 from localcdap.files.formats import FileFormat, FileInput
 from localcdap.files.limits import SHOWN
@@ -25,7 +25,6 @@ from localcdap.plugin_lib.wrangler.recipe.samples import SchemaInference
 
 _CLASSES: Final = {Type.STRING: str, Type.LONG: int, Type.DOUBLE: float, Type.BOOLEAN: bool}
 """By type, the class of the values that have it."""
-_NESTED: Final = (dict, list)
 _CHUNK: Final = 2000
 """Rows between two pauses."""
 
@@ -144,7 +143,12 @@ class UntypedRows:
 
     def __init__(self, schema: Schema) -> None:
         self._fields: Final = [
-            (each.name, each.name.lower(), _CLASSES.get(each.schema.non_nullable.type), _make(each))
+            (
+                each.name,
+                each.name.lower(),
+                _CLASSES.get(each.schema.non_nullable.type),
+                make_converter(each.schema, each.name),
+            )
             for each in schema
         ]
 
@@ -173,17 +177,3 @@ class UntypedRows:
 def _refuse(record: Mapping[str, Any], message: str) -> UnreadableRow:
     shown = msgspec.json.encode(encode_json_record(record)).decode()
     return UnreadableRow(message, shown[:SHOWN])
-
-
-def _make(field: Field) -> Callable[[Any], Any]:
-    convert = make_converter(field.schema, field.name)
-    if field.schema.non_nullable != Schema.STRING:
-        return convert
-
-    def write(value: Any) -> Any:
-        """Return the text of a value in a column with values of different types."""
-        if isinstance(value, _NESTED):
-            return msgspec.json.encode(encode_json_record(value)).decode()
-        return convert(value)
-
-    return write

@@ -19,9 +19,15 @@ from typing import TYPE_CHECKING, Any, Final
 from localcdap.api.directive import DirectiveError, NoNativeFormError
 from localcdap.api.directive.rows import Row
 from localcdap.api.schema import LogicalType, Schema, Type
-from localcdap.java.numbers import NumberFormatError, parse_double, parse_float
+from localcdap.java.numbers import (
+    NumberFormatError,
+    parse_double,
+    parse_float,
+    parse_int,
+    parse_long,
+)
 from localcdap.java.strings import to_java_string
-from localcdap.plugin_lib.spark.conversion import read_real
+from localcdap.plugin_lib.spark.conversion import read_real, read_whole
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SparkFrame
 
 if TYPE_CHECKING:
@@ -30,9 +36,6 @@ if TYPE_CHECKING:
 
 Convert = Callable[[Any], Any]
 """Converts a value to a schema; raises :class:`DirectiveError` for a value that cannot be converted."""
-WHOLE: Final = r"[+-]?[0-9]+"
-"""The texts that Java reads as whole numbers."""
-_WHOLE: Final = re.compile(WHOLE)
 _RANGES: Final = {Type.INT: 2**31, Type.LONG: 2**63}
 _PREFIX: Final = "Problem converting into output record. Reason : "
 
@@ -159,6 +162,7 @@ def _make_parsed(schema: Schema, name: str, cls: type, parse: Callable[[str], An
 
 def _make_whole(schema: Schema, name: str) -> Convert:
     limit = _RANGES[schema.type]
+    parse = parse_int if schema.type is Type.INT else parse_long
 
     def convert(value: Any) -> Any:
         if isinstance(value, int) and not isinstance(value, bool):
@@ -168,11 +172,10 @@ def _make_whole(schema: Schema, name: str) -> Convert:
         elif isinstance(value, str):
             if not value.strip():
                 return None
-            if not _WHOLE.fullmatch(value) or len(value) > 30:
-                raise _make_parse_error(schema, name, value)
-            number = int(value)
-            if not -limit <= number < limit:
-                raise _make_parse_error(schema, name, value)
+            try:
+                return parse(value)
+            except NumberFormatError:
+                raise _make_parse_error(schema, name, value) from None
         else:
             raise _make_type_error(schema, name, value)
         if not -limit <= number < limit:
@@ -187,8 +190,10 @@ def _make_real(schema: Schema, name: str) -> Convert:
     parse = parse_float if schema.non_nullable.type is Type.FLOAT else parse_double
 
     def convert(value: Any) -> Any:
-        if isinstance(value, float) or value is None:
-            return value
+        if value is None:
+            return None
+        if isinstance(value, float):
+            return float(value)
         if isinstance(value, str):
             if not value.strip():
                 return None
@@ -410,10 +415,8 @@ def _parse(frame: SparkFrame, name: str, value: Column, target: Schema) -> Colum
     if target.type not in _NUMBERS:
         return None
     kind = _NUMBERS[target.type]
-    if target.type in (Type.INT, Type.LONG):
-        number = f.when(value.rlike(rf"\A{WHOLE}\z"), value.try_cast(kind))
-    else:
-        number = read_real(value, kind)
+    read = read_whole if target.type in (Type.INT, Type.LONG) else read_real
+    number = read(value, kind)
     before, after = split_parse_message(target, name)
     failing = number.isNull() & value.isNotNull() & ~value.rlike(_BLANK)
     frame.fail_without_prefix(failing, f.concat(f.lit(before), value, f.lit(after)))

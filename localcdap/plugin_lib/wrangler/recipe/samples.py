@@ -17,6 +17,7 @@ from localcdap.api.directive.rows import Columns, Row
 from localcdap.api.schema import Schema
 from localcdap.api.tables import Lookup
 from localcdap.files.types import EXACT_IN_DOUBLE, infer_value_type, merge_types, replace_unknown
+from localcdap.java.strings import LiteralFloat
 from localcdap.plugin_lib.wrangler.recipe.batch import RecipeExecutor, RowFailure, make_failure
 from localcdap.plugin_lib.wrangler.recipe.output import OutputConverter
 
@@ -152,5 +153,5 @@ def _merge_values(found: Schema, values: Sequence[Any]) -> Schema:
     return found
 
 
-_SIMPLE: Final = frozenset((type(None), bool, int, float, str, bytes))
+_SIMPLE: Final = frozenset((type(None), bool, int, float, LiteralFloat, str, bytes))
 """Classes whose values all have the same type, but for large whole numbers."""

@@ -20,10 +20,10 @@ import msgspec
 
 from localcdap.api import Schema
 from localcdap.api.directive import Directive
-from localcdap.api.directive.rows import Columns
+from localcdap.api.directive.rows import Columns, RowContext
 from localcdap.api.garbage_collection import pause_collection
 from localcdap.api.schema import Field
-from localcdap.plugin_lib.wrangler.recipe.batch import make_failure
+from localcdap.plugin_lib.wrangler.recipe.batch import make_failure, make_row_context
 from localcdap.plugin_lib.wrangler.recipe.builder import BuiltRecipe, RecipeStep
 from localcdap.plugin_lib.wrangler.recipe.propagation import propagate
 from localcdap.plugin_lib.wrangler.recipe.spark_frame import SENT
@@ -37,7 +37,6 @@ from localcdap.plugin_lib.wrangler.workspaces.steps import (
 from localcdap.plugin_lib.wrangler.workspaces.tables import (
     Column,
     ColumnTable,
-    Lookups,
     SampleTables,
 )
 from localcdap.workspace_views import StepCounts
@@ -92,6 +91,10 @@ MEMORY: Final = 512 * 2**20
 """Bytes that the kept steps of a workspace may take."""
 
 
+_START_TIME: Final = "logical.start.time"
+"""The argument that is another one in each call; no directive reads it."""
+
+
 class _KeptStep(msgspec.Struct):
     counts: StepCounts
     failures: tuple[StepFailure, ...]
@@ -120,7 +123,7 @@ class _RunningStep:
         step: RecipeStep,
         directive: Directive,
         before: ColumnTable,
-        lookups: Lookups,
+        context: RowContext,
     ) -> None:
         self.number: Final = number
         self.source: Final = step.call.source
@@ -130,7 +133,7 @@ class _RunningStep:
         self.stopped = ""
         """Why the step will not come to its end, as a sentence; "" while it may."""
         self._rows: Final[Generator[int, None, StepResult]] = run_gradually(
-            directive, before, lookups
+            directive, before, context
         )
 
     def work(self, until: float) -> StepResult | None:
@@ -176,11 +179,22 @@ class WorkspaceEngine:
         self._steps: list[_KeptStep] = []
         self._running: _RunningStep | None = None
         self._last: _LastStep | None = None
+        self._arguments: dict[str, str] = {}
         self._count = 0
         """Of the steps that are known."""
         self._directives: Sequence[Directive] = ()
         self._known: Sequence[Columns] = (columns,)
         """What is known of the columns of the sample and after each step."""
+
+    def use_arguments(self, arguments: Mapping[str, str]) -> None:
+        """Give directives the arguments of a run. All steps run again with other ones than before."""
+        wanted = {name: each for name, each in arguments.items() if name != _START_TIME}
+        if wanted != self._arguments:
+            self._arguments = wanted
+            self._steps, self._running = [], None
+
+    def _make_context(self) -> RowContext:
+        return make_row_context(self._arguments, lookups=self._tables.lookups)
 
     @property
     def counts(self) -> list[StepCounts]:
@@ -256,7 +270,7 @@ class WorkspaceEngine:
         if running is None:
             before = self._require_table(number, self._directives)
             running = _RunningStep(
-                number, steps[number], self._directives[number], before, self._tables.lookups
+                number, steps[number], self._directives[number], before, self._make_context()
             )
             self._running = running
         result = None if running.stopped else running.work(until)
@@ -335,7 +349,7 @@ class WorkspaceEngine:
         table = self._steps[first - 1].table if first else self.sample
         assert table is not None
         for index in range(first, number):
-            made = run_step(directives[index], table, self._tables.lookups).table
+            made = run_step(directives[index], table, self._make_context()).table
             table = _add_known(made, self._known[index + 1])
         if number:
             self._steps[number - 1].table = table

@@ -14,7 +14,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import islice
-from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -46,7 +45,6 @@ from localcdap.plugin_lib.wrangler.recipe.registry import load_shipped_directive
 from localcdap.plugin_lib.wrangler.workspaces.tables import (
     Column,
     ColumnTable,
-    Lookups,
     make_columns,
 )
 
@@ -147,13 +145,13 @@ class StepResult(msgspec.Struct, frozen=True):
 
 
 def run_step(
-    directive: Directive, table: ColumnTable, lookups: Lookups = MappingProxyType({})
+    directive: Directive, table: ColumnTable, context: RowContext | None = None
 ) -> StepResult:
     """Run a directive on all rows; see :func:`run_gradually`.
 
     :raises StepStoppedError: when the rows become too many.
     """
-    running = run_gradually(directive, table, lookups)
+    running = run_gradually(directive, table, context)
     with pause_collection():
         while True:
             try:
@@ -164,28 +162,29 @@ def run_step(
 
 
 def run_gradually(
-    directive: Directive, table: ColumnTable, lookups: Lookups = MappingProxyType({})
+    directive: Directive, table: ColumnTable, context: RowContext | None = None
 ) -> Generator[int, None, StepResult]:
     """Run a directive on all rows; yields after every few of them how many are done.
 
-    :param lookups: the tables that the directive names, by name.
+    :param context: what the directive gets with each row; None: neither arguments nor tables.
     :param directive: as :func:`~localcdap.plugin_lib.wrangler.recipe.propagation.propagate` has left it; it
         stays as it is.
     :raises StepStoppedError: when the rows become too many.
     """
+    context = context or make_row_context()
     by_column = yield from run_on_columns(directive, table)
     if by_column is not None:
         return StepResult(by_column)
     used = _list_used(directive, table)
     while used is not None:
         run = _Run(directive, table, used, has_mark=True)
-        yield from run.call(lookups)
+        yield from run.call(context)
         more = run.find_touched()
         if more is None:
             return run.finish()
         used = None if not more else used + more
     run = _Run(directive, table, list(table.columns), has_mark=False)
-    yield from run.call(lookups)
+    yield from run.call(context)
     return run.finish()
 
 
@@ -222,9 +221,9 @@ class _Run:
         self._made: dict[str, Column] = {}
         self._names: list[str] = []
 
-    def call(self, lookups: Lookups) -> Iterator[int]:
+    def call(self, context: RowContext) -> Iterator[int]:
         """Call the directive for all rows."""
-        directive, context = self._directive, make_row_context(lookups=lookups)
+        directive = self._directive
         directive.start(context)
         given = self._table.make_rows(self._used, *([(_MARK, None)] if self._has_mark else []))
         sets = any(directive.sets_variables())

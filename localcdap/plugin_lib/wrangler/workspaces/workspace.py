@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -287,6 +288,12 @@ class Workspace:
             view.checks = self._check_rules(request.rules)
         return view
 
+    def use_arguments(self, arguments: Mapping[str, str]) -> None:
+        """Give directives the arguments of a run, see :meth:`.engine.WorkspaceEngine.use_arguments`."""
+        self._engine.use_arguments(arguments)
+        if self._head is not None:
+            self._head.use_arguments(arguments)
+
     def _run(self, recipe: BuiltRecipe) -> bool:
         """Run a recipe; return whether it ran, and has all tables that it names."""
         has_tables = self.tables.lookups.keys() >= set(list_tables(recipe))
@@ -478,16 +485,22 @@ def open_workspace(
 
 
 def view_workspace(
-    name: str, recipe: BuiltRecipe, request: ViewRequest, open_tables: OpenTables = lambda _: ()
+    name: str,
+    recipe: BuiltRecipe,
+    request: ViewRequest,
+    open_tables: OpenTables = lambda _: (),
+    arguments: Mapping[str, str] = MappingProxyType({}),
 ) -> WorkspaceView:
     """Return a part of the rows of a workspace, which may not be open any more.
 
     :param open_tables: gives the tables for lookups, which the workspace keeps.
+    :param arguments: those of a run, which it keeps, too.
     """
     workspace = _workspaces.get(name)
     if workspace is None:
         return WorkspaceView(is_open=False)
     workspace.tables.open(recipe, open_tables)
+    workspace.use_arguments(arguments)
     return workspace.view(recipe, request)
 
 

@@ -388,3 +388,37 @@ def test_what_spark_cannot_is_left_to_batches(spark, recipe, reason):
 
     with pytest.raises(NoNativeFormError, match=reason):
         step.directive.native(frame)
+
+
+@pytest.mark.spark
+def test_a_failure_in_spark_names_columns_and_their_values(spark):
+    schema = Schema.record("r", [(name, TEXT) for name in "nm"])
+    given = _create_frame(spark, schema, [{"n": "z" * 100, "m": None}])
+    recipes = ["set-column :c exp:{toLong(n) + m}", "filter-row exp:{toLong(m) > 1}"]
+    frames = [compile_natively(given, recipe, schema) for recipe in recipes]
+    errors = [frame.to_dataframe().select(f"{ERROR}.message") for frame in frames]
+    failed, unmet = (row.message for row in errors[0].union(errors[1]).collect())
+    assert failed == (
+        "Error encountered while executing 'set-column' : the expression cannot be evaluated: "
+        f"toLong(n) + m; column 'm' is null; column 'n' is '{'z' * 80}'"
+    )
+    assert unmet.endswith("the condition has no value: toLong(m) > 1; column 'm' is null")
+
+
+@pytest.mark.spark
+def test_digits_of_other_scripts_are_digits_as_in_java(spark):
+    """``Character.digit`` reads Arabic, Devanagari and wide digits, but none of two UTF-16 units."""
+    schema = Schema.record("r", [("n", TEXT)])
+    texts = ["٤٢", "-१२", "+３", "1٢", "\U0001d7d9", "²", "٤٫٥", "٩" * 20]
+    records = [{"n": text} for text in texts]
+    recipes = [
+        "set-column :c exp:{toLong(n)}",
+        "set-column :c exp:{toInteger(n)}",
+        "set-type :n long",
+    ]
+    for recipe, found in zip(recipes, _natively(spark, recipes, schema, records), strict=True):
+        expected = run_in_python(recipe, records)
+        assert found[:4] == [[dict(row) for row in rows] for rows in expected[:4]], recipe
+        assert all(isinstance(each, RowFailure) for each in expected[4:]), recipe
+        assert found[4:] == [[(1, 0)]] * 4, recipe
+    assert [each[0]["n"] for each in expected[:4]] == [42, -12, 3, 12]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from localcdap.api import Schema
 from localcdap.api.errors import BadRequestError
 from localcdap.files.formats import FileInput
+from localcdap.plugin_lib.wrangler.catalogs.folder import ARGUMENT
 from localcdap.plugin_lib.wrangler.recipe.builder import load_recipe
 from localcdap.plugin_lib.wrangler.workspaces.profiles import summarize_column
 from localcdap.plugin_lib.wrangler.workspaces.tables import MISSING, Column
@@ -199,3 +200,20 @@ def test_columns_are_shown_without_rows(tmp_path: Path) -> None:
     )
     assert [each.name for each in dropped.columns] == ["city", "n"]
     assert all(each.problem == "" for each in dropped.facets)
+
+
+def test_directives_read_the_files_that_arguments_name(tmp_path: Path) -> None:
+    (tmp_path / "icd-9_cm_codes.txt").write_text("0010    Cholera\n")
+    source = SampleSource(schema=SCHEMA, records=[{"city": "0010", "n": 1}])
+    recipe = load_recipe("catalog-lookup 'ICD-9' :city")
+    open_workspace("w", source, recipe)
+
+    def view(arguments: dict[str, str]) -> WorkspaceView:
+        return view_workspace("w", recipe, ViewRequest(), arguments=arguments)
+
+    (failure,) = view({}).failures
+    assert ARGUMENT in failure.message
+    for start_time in ("1", "2"):
+        found = view({ARGUMENT: str(tmp_path), "logical.start.time": start_time})
+        assert (found.failures, found.rows) == ([], [["0010", "1", "Cholera"]])
+    assert len(view({ARGUMENT: str(tmp_path / "none")}).failures) == 1
