@@ -84,6 +84,11 @@ def check_large_numbers() -> None:
     assert evaluate("arithmetic:lcm(a, b)", a=2**62 - 1, b=2**61) == (2**62 - 1) * 2**61
 
 
+def check_multiples_of_decimals() -> None:
+    found = evaluate("arithmetic:lcm(a, b)", a=decimal.Decimal("1.5E+3"), b=decimal.Decimal(40))
+    assert found == 3000
+
+
 def check_floats_of_functions() -> None:
     assert evaluate("math:max(f, d)", f=0.1, d=0.05) == 0.1
 

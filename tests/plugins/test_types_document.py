@@ -30,7 +30,7 @@ from tests.conftest import REPOSITORY
 from tests.plugin_lib.wrangler.directives import test_differences
 from tests.plugin_lib.wrangler.directives.recipes import run
 from tests.plugins import language_differences
-from tests.plugins.core import test_columnar_files
+from tests.plugins.core import test_cells, test_columnar_files, test_excel
 from tests.plugins.core.support import ARTIFACT, schema_text
 from tests.plugins.database import test_exact_values
 
@@ -67,6 +67,7 @@ def test_every_table_is_tested():
         "| boundary | what is said there |",  # links, which another test follows
         TEXTS,
         DETECTED,
+        CELLS,
         SCRIPTS,
         WRITTEN,
         SQL,
@@ -141,6 +142,13 @@ def test_values_as_texts(row):
         for schema, value in _VALUES[name]
     ]
     assert texts == list_codes(row[1])
+
+
+CELLS = (
+    "| cell | source Excel | string of a file of the format `xls` | `parse-as-excel` "
+    "| table in the prep area |"
+)
+"""``tests/plugins/core/test_cells.py`` has each kind of cell."""
 
 
 SCRIPTS = "| field | in JavaScript | in Python |"
@@ -347,12 +355,25 @@ _CHECKS: dict[str, Callable[..., None]] = {
     "dates without a time in": language_differences.check_dates_without_times,
     "a text without a date": language_differences.check_dates_that_are_not_understood,
     "numbers of `arithmetic:add`": language_differences.check_large_numbers,
+    "`arithmetic:lcm` of decimals": language_differences.check_multiples_of_decimals,
     "a float in functions": language_differences.check_floats_of_functions,
     "lists, maps and bytes": language_differences.check_joined_values,
     "`+x`, `??`": language_differences.check_operators,
     "a number out of the range": language_differences.check_numbers_of_scripts,
     "NaN and infinite numbers": language_differences.check_infinite_numbers,
     "classes of Java": language_differences.check_classes_of_java,
+    "formulas in the source Excel": test_cells.test_the_excel_source_has_the_texts_of_the_original,
+    "a date that a formula gives": (
+        test_cells.test_files_of_the_format_xls_have_the_values_of_the_original
+    ),
+    "cells with errors such as": (
+        test_cells.test_files_of_the_format_xls_have_the_values_of_the_original
+    ),
+    "whole numbers in int and long": test_excel.test_rows_that_do_not_fit_are_left_out_or_fail,
+    "texts with U+000D or U+0004": (test_cells.test_the_excel_source_has_the_texts_of_the_original),
+    "dates of workbooks whose format": (
+        test_cells.test_the_excel_source_has_the_texts_of_the_original
+    ),
     "entities that a document": language_differences.check_entities,
 }
 """By the beginning of a row. Those with parameters need Spark or files."""

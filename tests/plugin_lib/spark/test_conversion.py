@@ -18,7 +18,7 @@ class Context:
     def fail(self, message: str, action: str | None = None) -> Exception:
         return ValueError(message)
 
-    def raising(self, message: Any) -> Any:
+    def raising(self, message: Any, record: Any = None) -> Any:
         from pyspark.sql import functions as f
 
         return f.raise_error(message)
