@@ -28,6 +28,8 @@ def _parse_double(text: str) -> LiteralFloat:
 
 _DECODER: Final = json.JSONDecoder(parse_float=_parse_double)
 """Reads ``NaN`` and ``Infinity``, as pandas and others write them."""
+_PLAIN_DECODER: Final = json.JSONDecoder(parse_float=lambda text: float(_parse_double(text)))
+"""The same, with plain numbers: other processes take no literals."""
 
 
 def decode_document(text: str) -> Any:
@@ -80,11 +82,11 @@ def parse_document_or_lines(text: str) -> Any:
     :raises ValueError: when the text is neither; it has the position at which the text is not a document.
     """
     try:
-        return _DECODER.decode(text.strip())
+        return _PLAIN_DECODER.decode(text.strip())
     except (ValueError, RecursionError) as error:
         lines = [line for line in text.splitlines() if line.strip()]
         try:
-            return [_DECODER.decode(line.strip()) for line in lines]
+            return [_PLAIN_DECODER.decode(line.strip()) for line in lines]
         except (ValueError, RecursionError):
             raise ValueError(str(error)) from None
 

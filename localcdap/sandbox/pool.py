@@ -20,13 +20,12 @@ from typing import Final, TypeVar
 import msgspec
 
 from localcdap.api.errors import (
-    HostError,
     HostLostError,
     LocalcdapError,
     PluginError,
     SessionLostError,
 )
-from localcdap.api.failures import FailureCollector, ValidationFailure
+from localcdap.api.failures import FailureCollector
 from localcdap.api.serialization.value_types import pack, unpack
 from localcdap.artifacts.loading import parse_dumped_frames
 from localcdap.artifacts.model import Inspection, PluginRef
@@ -45,6 +44,8 @@ from localcdap.sandbox.stage_configuration import (
     ConfigureRequest,
     ConfigureResult,
     configure_stage,
+    create_damage_warning,
+    explain_error,
 )
 from localcdap.sandbox.worker import JobResult
 
@@ -220,9 +221,6 @@ def get_digests(plugin: PluginRef, session: str = "") -> ArtifactDigests:
 _LOG: Final = logging.getLogger(__name__)
 _ATTEMPTS: Final = 2
 """Attempts at a job without effects whose process is killed from outside."""
-_DAMAGE_ACTION: Final = (
-    "Let the plugin end what it starts, and leave modules that it does not own as they are."
-)
 
 
 class PluginWorker(JobRunner):
@@ -305,7 +303,7 @@ class PluginWorker(JobRunner):
         if damage is None:
             self._cache.store(request, result, crashed)
         else:
-            result.warnings += _create_damage_warning(request.stage, plugin.name, damage)
+            result.warnings += create_damage_warning(request.stage, plugin.name, damage)
         return result
 
     def do(
@@ -369,7 +367,7 @@ class PluginWorker(JobRunner):
         else:
             self._processes.give_back(artifacts, process)
         if result.fault is not None:
-            raise _explain_error(to_error(result.fault), who, result.damage)
+            raise explain_error(to_error(result.fault), who, result.damage)
         answer: _T = unpack(result.answer, get_answer_type(job))
         return answer, result.damage
 
@@ -452,28 +450,6 @@ class PluginWorker(JobRunner):
         may_repeat = lost.reason in (ExitReason.CRASH, ExitReason.KILLED)
         kind = SessionLostError if may_repeat else PluginError
         return kind(message, action, traceback=frames)
-
-
-def _explain_error(error: LocalcdapError, who: str, damage: str | None) -> LocalcdapError:
-    """Return the error of a job. When code of localcdap fails after user code has changed it, the plugin is
-    the cause.
-    """
-    if damage is None or type(error) is not HostError:
-        return error
-    return PluginError(
-        f"{who} made the code of localcdap in its process fail: {damage}. ({error.message})",
-        _DAMAGE_ACTION,
-        traceback=error.traceback,
-    )
-
-
-def _create_damage_warning(stage: str, plugin: str, damage: str) -> list[ValidationFailure]:
-    warnings = FailureCollector(stage)
-    warnings.add(
-        f"Plugin '{plugin}' changed its process, which was replaced: {damage}.",
-        _DAMAGE_ACTION,
-    )
-    return list(warnings)
 
 
 _R = TypeVar("_R")

@@ -14,7 +14,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from localcdap.api.dataset.definition import DatasetDeclaration
-from localcdap.api.errors import InvalidFieldError, InvalidStageError, LocalcdapError, PluginError
+from localcdap.api.errors import (
+    HostError,
+    InvalidFieldError,
+    InvalidStageError,
+    LocalcdapError,
+    PluginError,
+)
 from localcdap.api.failures import ArtifactId, Cause, FailureCollector, ValidationFailure
 from localcdap.api.lineage import (
     EdgeKind,
@@ -535,3 +541,31 @@ def _list_read_fields(plugin: Plugin, recorder: LineageRecorder) -> dict[str, li
     if names is None:
         return inputs
     return {each: [name for name in fields if name in names] for each, fields in inputs.items()}
+
+
+_DAMAGE_ACTION: Final = (
+    "Let the plugin end what it starts, and leave modules that it does not own as they are."
+)
+
+
+def explain_error(error: LocalcdapError, who: str, damage: str | None) -> LocalcdapError:
+    """Return the error of a job. When code of localcdap fails after user code has changed it, the plugin is
+    the cause.
+    """
+    if damage is None or type(error) is not HostError:
+        return error
+    return PluginError(
+        f"{who} made the code of localcdap in its process fail: {damage}. ({error.message})",
+        _DAMAGE_ACTION,
+        traceback=error.traceback,
+    )
+
+
+def create_damage_warning(stage: str, plugin: str, damage: str) -> list[ValidationFailure]:
+    """Return the warning that a plugin has changed its process."""
+    warnings = FailureCollector(stage)
+    warnings.add(
+        f"Plugin '{plugin}' changed its process, which was replaced: {damage}.",
+        _DAMAGE_ACTION,
+    )
+    return list(warnings)
