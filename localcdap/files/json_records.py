@@ -1,6 +1,6 @@
 """The records of JSON files: lines of objects, or documents.
 
-Numbers with a point or an exponent keep their literals (:class:`~localcdap.java.strings.LiteralFloat`).
+Numbers with a point or an exponent keep their literals where the caller wants them.
 What programs write though JSON does not allow it is read, too: numbers that are none, and several documents.
 """
 
@@ -19,49 +19,59 @@ from localcdap.files.delimited import UnreadableRow
 from localcdap.java.strings import LiteralFloat
 
 
-def _parse_double(text: str) -> LiteralFloat:
-    found = LiteralFloat(text)
-    if math.isinf(found):
+def _parse_double(text: str) -> float:
+    return float(_parse_literal(text))
+
+
+def _parse_literal(text: str) -> LiteralFloat:
+    number = LiteralFloat(text)
+    if math.isinf(number):
         raise ValueError(f"{text} is too large")
-    return found
+    return number
 
 
 _DECODER: Final = json.JSONDecoder(parse_float=_parse_double)
 """Reads ``NaN`` and ``Infinity``, as pandas and others write them."""
-_PLAIN_DECODER: Final = json.JSONDecoder(parse_float=lambda text: float(_parse_double(text)))
-"""The same, with plain numbers: other processes take no literals."""
+_LITERAL_DECODER: Final = json.JSONDecoder(parse_float=_parse_literal)
 
 
-def decode_document(text: str) -> Any:
+def _choose_decoder(keeps_literals: bool) -> json.JSONDecoder:
+    return _LITERAL_DECODER if keeps_literals else _DECODER
+
+
+def decode_document(text: str, *, keeps_literals: bool = False) -> Any:
     """Return the value of a JSON document.
 
+    :param keeps_literals: whether numbers with a point or an exponent are
+        :class:`~localcdap.java.strings.LiteralFloat`, which other processes do not take.
     :raises msgspec.DecodeError: when the text is something else.
     """
     try:
-        return decode_json(text, parse_float=_parse_double)
+        return decode_json(text, parse_float=_parse_literal if keeps_literals else None)
     except msgspec.DecodeError as error:
         try:
-            return _DECODER.decode(text)
+            return _choose_decoder(keeps_literals).decode(text)
         except (ValueError, RecursionError):
             raise error from None
 
 
-def decode_documents(text: str) -> list[Any]:
+def decode_documents(text: str, *, keeps_literals: bool = False) -> list[Any]:
     """Return the elements of a JSON array, or the JSON documents that follow each other.
 
+    :param keeps_literals: as for :func:`decode_document`.
     :raises msgspec.DecodeError: when the text is something else.
     """
     try:
-        document = decode_document(text)
+        document = decode_document(text, keeps_literals=keeps_literals)
     except msgspec.DecodeError as error:
-        found = _decode_following(text)
+        found = _decode_following(text, _choose_decoder(keeps_literals))
         if len(found) < 2:
             raise error from None
         return found
     return document if isinstance(document, list) else [document]
 
 
-def _decode_following(text: str) -> list[Any]:
+def _decode_following(text: str, decoder: json.JSONDecoder) -> list[Any]:
     """Return the JSON documents of a text with blanks or commas between them; none for another text."""
     found, start = [], 0
     while start < len(text):
@@ -69,7 +79,7 @@ def _decode_following(text: str) -> list[Any]:
             start += 1
             continue
         try:
-            document, start = _DECODER.raw_decode(text, start)
+            document, start = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             return []
         found.append(document)
@@ -82,21 +92,24 @@ def parse_document_or_lines(text: str) -> Any:
     :raises ValueError: when the text is neither; it has the position at which the text is not a document.
     """
     try:
-        return _PLAIN_DECODER.decode(text.strip())
+        return _DECODER.decode(text.strip())
     except (ValueError, RecursionError) as error:
         lines = [line for line in text.splitlines() if line.strip()]
         try:
-            return [_PLAIN_DECODER.decode(line.strip()) for line in lines]
+            return [_DECODER.decode(line.strip()) for line in lines]
         except (ValueError, RecursionError):
             raise ValueError(str(error)) from None
 
 
-def read_json_records(text: IO[str]) -> Iterator[dict[str, Any] | UnreadableRow]:
+def read_json_records(
+    text: IO[str], *, keeps_literals: bool = False
+) -> Iterator[dict[str, Any] | UnreadableRow]:
     """Yield the objects of a file: of each line, of an array, or of documents that follow each other.
 
     A file whose first line is an object has lines, which are read one after the other; any other one is read
     in one piece.
 
+    :param keeps_literals: as for :func:`decode_document`.
     :raises ValueError: when the file is neither.
     """
     has_lines = False
@@ -106,9 +119,10 @@ def read_json_records(text: IO[str]) -> Iterator[dict[str, Any] | UnreadableRow]
         if isinstance(line, UnreadableRow) or line.strip()
     )
     for number, line in lines:
-        record = _to_record(line, number)
+        record = _to_record(line, number, keeps_literals)
         if isinstance(record, UnreadableRow) and isinstance(line, str) and not has_lines:
-            yield from _read_documents(line + text.read(limits.LARGEST_DOCUMENT))
+            document = line + text.read(limits.LARGEST_DOCUMENT)
+            yield from _read_documents(document, keeps_literals)
             return
         has_lines = True
         yield record
@@ -127,14 +141,14 @@ def limit_lines(text: IO[str]) -> Iterator[str | UnreadableRow]:
         )
 
 
-def _read_documents(text: str) -> Iterator[dict[str, Any] | UnreadableRow]:
+def _read_documents(text: str, keeps_literals: bool) -> Iterator[dict[str, Any] | UnreadableRow]:
     if len(text) >= limits.LARGEST_DOCUMENT:
         raise ValueError(
             f"it has more than {limits.LARGEST_DOCUMENT:,} characters and is read in one piece; write each "
             "object on a line"
         )
     try:
-        documents = decode_documents(text)
+        documents = decode_documents(text, keeps_literals=keeps_literals)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(
             f"it holds neither lines of JSON objects nor JSON documents: {error}"
@@ -147,17 +161,19 @@ def _read_documents(text: str) -> Iterator[dict[str, Any] | UnreadableRow]:
             yield UnreadableRow(f"Element {number} is not a JSON object.", shown)
 
 
-def _to_record(line: str | UnreadableRow, number: int) -> dict[str, Any] | UnreadableRow:
+def _to_record(
+    line: str | UnreadableRow, number: int, keeps_literals: bool
+) -> dict[str, Any] | UnreadableRow:
     if isinstance(line, UnreadableRow):
         return msgspec.structs.replace(line, message=f"Line {number}: {line.message}")
-    record = _parse(line)
+    record = _parse(line, keeps_literals)
     if isinstance(record, dict):
         return record
     return UnreadableRow(f"Line {number} is not a JSON object.", line[: limits.SHOWN].rstrip())
 
 
-def _parse(text: str) -> Any:
+def _parse(text: str, keeps_literals: bool) -> Any:
     try:
-        return decode_document(text)
+        return decode_document(text, keeps_literals=keeps_literals)
     except (msgspec.DecodeError, RecursionError):
         return None

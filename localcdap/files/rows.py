@@ -174,7 +174,7 @@ class RowReader:
 
     def _read_json(self) -> Iterator[Item]:
         try:
-            yield from read_json_records(self._open_text())
+            yield from read_json_records(self._open_text(), keeps_literals=True)
         except ValueError as error:
             raise StageError(
                 f"'{self._file.path}': {describe_reason(error)}.",

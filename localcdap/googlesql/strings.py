@@ -86,11 +86,6 @@ def translate(text: str, source: str, target: str) -> str:
 
 def measure_distance(first: str, second: str) -> int:
     """Return the least number of characters to insert, delete or replace that makes two texts the same."""
-    before = list(range(len(second) + 1))
-    for row, one in enumerate(first, 1):
-        costs = [row]
-        for column, other in enumerate(second, 1):
-            replaced = before[column - 1] + (one != other)
-            costs.append(min(costs[-1] + 1, before[column] + 1, replaced))
-        before = costs
-    return before[-1]
+    from rapidfuzz.distance import Levenshtein
+
+    return Levenshtein.distance(first, second)

@@ -32,12 +32,12 @@ class LiteralFloat(float):
     literal: str
 
     def __new__(cls, literal: str) -> LiteralFloat:
-        made = super().__new__(cls, literal)
-        made.literal = literal
-        return made
+        number = super().__new__(cls, literal)
+        number.literal = literal
+        return number
 
-    def __getnewargs__(self) -> tuple[str]:  # type: ignore[override]
-        return (self.literal,)
+    def __reduce__(self) -> tuple[type[LiteralFloat], tuple[str]]:
+        return LiteralFloat, (self.literal,)
 
 
 def format_double(value: float) -> str:

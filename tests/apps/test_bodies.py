@@ -19,7 +19,7 @@ from localcdap.server.access import SiteCheck
 from localcdap.server.rest.app import RequestAccess, RestApp
 from localcdap.server.rest.table import build_router
 from localcdap.testing import AppTester, TemporaryInstance
-from tests.apps.echoing import Echoing, Order
+from tests.apps.echo_application import Echoing, Order
 from tests.server.rest.client import PORT, RestClient
 
 METHODS = "/v3/namespaces/system/apps/{}/{}/methods/{}"
@@ -73,7 +73,7 @@ BODIES = [
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemporaryInstance]:
     folder = tmp_path_factory.mktemp("bodies")
-    source = Path(__file__).with_name("echoing.py").read_text()
+    source = Path(__file__).with_name("echo_application.py").read_text()
     working, broken = folder / "echoing-1.0.0.py", folder / "broken-1.0.0.py"
     working.write_text(source)
     broken.write_text(source.replace("[Echo]", "[Broken]").replace('"echoing"', '"broken"'))
